@@ -24,6 +24,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "test/cluster"))
+from clean_environment import clean_environment  # noqa: E402
 import debian_programs  # noqa: E402
 
 MODES = ("relaxed", "default")
@@ -37,8 +38,7 @@ class Run:
     """One run: what it took, and what it counted."""
 
     def __init__(self, command, mode, wanted):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("HIROBA_", "OMP_"))}
+        environment = clean_environment("OMP_")
         environment["HIROBA_STATS"] = "1"
         if mode != "default":
             environment["HIROBA_ATOMICS"] = mode

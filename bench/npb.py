@@ -30,6 +30,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "test/cluster"))
+from clean_environment import clean_environment  # noqa: E402
 import exec_runs  # noqa: E402
 import host_nets  # noqa: E402
 
@@ -82,7 +83,7 @@ def why_not(status, out, err, nodes, team):
 
 
 def plain_environment(threads):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+    kept = clean_environment("OMP_")
     return {**kept, "OMP_NUM_THREADS": str(threads)}
 
 

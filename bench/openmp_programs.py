@@ -9,14 +9,15 @@ medians of what the program itself reports as seconds are compared. Every run mu
 """
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-import record
+sys.path.insert(0, str(Path(__file__).parent.parent / "test/cluster"))
+import record  # noqa: E402
+from clean_environment import clean_environment  # noqa: E402
 
 SECONDS = re.compile(r"seconds\s+([0-9.]+)")
 ROWS = [
@@ -28,7 +29,7 @@ ROWS = [
 
 
 def run(command, threads):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("HIROBA_")}
+    environment = clean_environment()
     environment["OMP_NUM_THREADS"] = str(threads)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600,
                           check=False)

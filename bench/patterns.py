@@ -44,7 +44,8 @@ def main():
     parser.add_argument("--provider", default="shm")
     parser.add_argument("--only", nargs="+", choices=ASKED, default=list(ASKED))
     options = parser.parse_args()
-    environment = {"OMP_NUM_THREADS": str(options.nodes), "HIROBA_PROVIDER": options.provider}
+    environment = {"OMP_NUM_THREADS": str(options.nodes), "HIROBA_PROVIDER": options.provider,
+                   "HIROBA_REGIONS": os.environ.get("HIROBA_REGIONS", "spread")}
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "patterns")
         subprocess.run(["gcc", "-O3", "-march=native", "-fopenmp", PROGRAM, "-o", program], check=True)

@@ -17,7 +17,7 @@ import sys
 
 
 def microseconds(options, loss):
-    environment = {**os.environ, "HIROBA_UDP_LOSS": str(loss)}
+    environment = {"HIROBA_REGIONS": "spread", **os.environ, "HIROBA_UDP_LOSS": str(loss)}
     command = [options.hiroba, "perf", "bandwidth", "--provider", "udp", "--bytes", options.bytes,
                "--milliseconds", str(options.milliseconds), "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120,

@@ -40,7 +40,7 @@
 #include "omp/process/openmp_runtimes.hpp"
 #include "omp/process/program_vectors.hpp"
 #include "omp/process/threads_apart.hpp"
-#include "omp/team/small_regions.hpp"
+#include "omp/team/told_apart.hpp"
 
 namespace hiroba::abi {
 namespace {

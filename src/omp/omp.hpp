@@ -18,6 +18,7 @@
 #include "omp/task/task_loop.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/made_threads.hpp"
+#include "omp/team/stayed_regions.hpp"
 
 namespace hiroba::net {
 class Endpoint;
@@ -335,8 +336,8 @@ public:
 
     /// Regions of more than one thread in which threads of this node have taken part.
     virtual std::uint64_t regions_taken_part() const noexcept = 0;
-    /// Regions whose team stayed on node 0, since that took less time (HIROBA_REGIONS).
-    virtual std::uint64_t regions_stayed() const noexcept = 0;
+    /// Those whose team stayed on node 0, since that took less time (HIROBA_REGIONS).
+    virtual const StayedRegions& stayed_regions() const noexcept = 0;
 
     // For a first-party tool (docs/layers/ompt.md); without one they do nothing.
     /// Notes the address from which the program has called the entry point that the caller is in.

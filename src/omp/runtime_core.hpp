@@ -138,7 +138,7 @@ public:
     std::uint32_t processors() noexcept override { return processors_; }
     void forget_thread() noexcept override;
     std::uint64_t regions_taken_part() const noexcept override { return regions_.load(); }
-    std::uint64_t regions_stayed() const noexcept override { return leading_.stayed; }
+    const StayedRegions& stayed_regions() const noexcept override { return leading_.stayed; }
 
 private:
     ThreadState& self() noexcept;
@@ -155,7 +155,8 @@ private:
     // Where regions run (runtime_stay.cpp).
     Place place_of_all() noexcept;
     bool choose(const void* code, std::uint32_t size, std::uint64_t now_ns, bool* alone) noexcept;
-    void note_stayed() noexcept;
+    void note_stayed(const void* code, std::uint64_t took_ns) noexcept;
+    static void note_kept(const ThreadState& thread) noexcept;
     MemoryEvents memory_events() const noexcept;
     /// With the spread team taken: whether a team may stay on this node, with all its threads.
     bool may_stay(const Fork& fork, std::uint32_t team_size) noexcept;
@@ -362,9 +363,9 @@ private:
         FloatingPoint computes = 0;  ///< the leader, at the first region
         std::uint64_t end_ns = 0;    ///< of the last region
         MemoryEvents events{};       ///< up to there
-        std::uint64_t stayed = 0;    ///< regions
-        std::uint64_t turn = 1;      ///< for tests
-        MadeThreads made{};          ///< alone, by its regions
+        StayedRegions stayed{};
+        std::uint64_t turn = 1;  ///< for tests
+        MadeThreads made{};      ///< alone, by its regions
     } leading_;
     std::atomic<bool> told_of_limit_{false};
     std::vector<std::unique_ptr<ThreadState>> threads_;  ///< by local number; never moves

@@ -405,6 +405,7 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
     Standing& standing = thread.standing;
     if (thread.in_region) {
         Team& team = *thread.next_team;
+        if (!standing.arrived) note_kept(thread);
         const bool speaks_for_node = node_ != 0 && &team == &everywhere_;
         if (!standing.arrived && arrive(standing, team.join) && !speaks_for_node)
             team.join.open(patience_);

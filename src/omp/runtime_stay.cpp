@@ -7,16 +7,9 @@
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
 #include "omp/runtime_core.hpp"
+#include "omp/team/told_apart.hpp"
 
 namespace hiroba::omp {
-
-namespace {
-/// How the calling thread computes, without what its computations have met.
-FloatingPoint computes() noexcept {
-    constexpr FloatingPoint met = 0x3f;
-    return floating_point() & ~met;
-}
-}  // namespace
 
 // No thread of the node helps a team at this moment: those are inside of regions, and their leader
 // would have taken the spread team.
@@ -33,21 +26,28 @@ bool RuntimeCore::may_stay(const Fork& fork, std::uint32_t team_size) noexcept {
 // leader has changed how it computes, and others may have done so with it.
 RuntimeCore::Place RuntimeCore::place_of_all() noexcept {
     if (leading_.place != Place::any) return leading_.place;
-    if (!leading_.computes_known) leading_.computes = computes();
+    if (!leading_.computes_known) leading_.computes = computing();
     leading_.computes_known = true;
     if (program_tells_threads_apart.load(std::memory_order_relaxed) ||
-        computes() != leading_.computes)
+        computing() != leading_.computes)
         leading_.place = Place::spread;
     return leading_.place;
 }
 
 // Where it has become so in a region that stayed, its threads have it here.
-void RuntimeCore::note_stayed() noexcept {
-    ++leading_.stayed;
+void RuntimeCore::note_stayed(const void* code, std::uint64_t took_ns) noexcept {
+    leading_.stayed.note(code, took_ns);
     if (leading_.place == Place::any &&
         (program_tells_threads_apart.load(std::memory_order_relaxed) ||
-         computes() != leading_.computes))
+         computing() != leading_.computes))
         leading_.place = Place::here;
+}
+
+// A thread that is not the leader has computed otherwise from here on, or holds a lock that another
+// thread of its number could not give up.
+void RuntimeCore::note_kept(const ThreadState& thread) noexcept {
+    if (owned_locks != 0 || thread.inheritance.computes_otherwise())
+        program_tells_threads_apart.store(true, std::memory_order_relaxed);
 }
 
 MemoryEvents RuntimeCore::memory_events() const noexcept {
@@ -78,12 +78,14 @@ std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
                                         std::uint32_t size) noexcept {
     const Place place = place_of_all();
     if (place == Place::spread) return run_team(thread, fork, size);
-    if (place == Place::here) {
-        ++leading_.stayed;
-        return run_inner(thread, fork, size);
-    }
     const void* const code = code_of(fork);
     const std::uint64_t begin_ns = now_ns();
+    leading_.stayed.begin(begin_ns);
+    if (place == Place::here) {
+        const std::uint32_t got = run_inner(thread, fork, size);
+        leading_.stayed.note(code, now_ns() - begin_ns);
+        return got;
+    }
     bool alone = false;
     const bool stays = choose(code, size, begin_ns, &alone);
     const MemoryEvents before = memory_events();
@@ -96,7 +98,7 @@ std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
     const std::uint64_t took_ns = leading_.end_ns - begin_ns;
     if (alone) leading_.small_regions.note(code, size, took_ns);
     if (stays) {
-        note_stayed();
+        note_stayed(code, took_ns);
         leading_.busy.forget();
     } else {
         leading_.busy.note_region(size, local_members(size), took_ns, thread.waited_ns,

@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import switched_off
+from clean_environment import clean_environment
 
 SKIPPED = 77
 LIMIT_SECONDS = 120  # of wall time: a hang, and no busy machine
@@ -79,8 +80,7 @@ class Bench:
         # An installation whose threads bind themselves to nothing.
         row = switched_off.Row("threads", None, stub="omp::bind_to", result=1)
         self.unbinding = switched_off.copy_of(hiroba, folder / "unbinding", row)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("HIROBA_", "OMP_", "GOMP_", "KMP_"))}
+        self.environment = clean_environment("OMP_", "GOMP_", "KMP_")
 
     def processors(self, nodes, threads, *words, hiroba=None, **more):
         """Of each thread of the region, in their order: (process, processors it may run on)."""

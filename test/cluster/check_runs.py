@@ -11,13 +11,14 @@ import shutil
 import subprocess
 import sys
 
+from clean_environment import clean_environment
 from process_runs import HEADERS, LIMIT_SECONDS, main
 
 LINES_ABOVE = HEADERS.count("\n")  # of the program's own text
 
 
 def check(bench, program, *words, **variables):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "LD_"))}
+    environment = clean_environment("LD_")
     done = subprocess.run([bench.hiroba, "check", *words, str(program)],
                           env=environment | {"LD_LIBRARY_PATH": str(bench.folder)} | variables,
                           text=True, capture_output=True, cwd=bench.folder, timeout=LIMIT_SECONDS)

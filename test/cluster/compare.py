@@ -25,6 +25,7 @@ import tempfile
 
 import memory_table
 from built_programs import compiled
+from clean_environment import clean_environment
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
@@ -38,13 +39,14 @@ class Case:
 
     def __init__(self, source, *arguments, stdin=b"", regions=True, stderr=True, environment=None,
                  refused=None, tasks=False, compiler="gcc", flags=(), library=None, threads=1,
-                 any_order=False, several=False):
+                 any_order=False, several=False, moves=None):
         self.source, self.arguments, self.stdin = source, list(arguments), stdin
         self.regions, self.stderr = regions, stderr
         self.tasks = tasks  # each node must have executed some
         self.threads = threads  # of each node, at least: where its fault shows
         self.several = several  # nodes at least: one keeps to what its threads were made with
         self.any_order = any_order  # of the lines on standard output
+        self.moves = moves  # whether regions stay on node 0 where that is tried; None: they may
         self.environment = {"KMP_WARNINGS": "0"} | (environment or {})  # of LLVM's runtime alone
         self.refused = refused  # (status, what a line says), where no bare run is the truth
         self.compiler, self.flags = compiler, list(flags)
@@ -259,6 +261,8 @@ def clang_cases():
         Case("clang_threadprivate.c"),
         Case("clang_threadprivate.c", flags=["-fnoopenmp-use-tls"]),
         Case("clang_threadprivate.c", flags=["-femulated-tls"]),
+        Case("own_to_threads.c", flags=["-D_GNU_SOURCE", "-DKIND=tls", "-femulated-tls"], moves=False,
+             environment={"HIROBA_REGIONS": "turns"}),
         Case("clang_target.c"),
         Case("clang_target.c", flags=["-fopenmp-targets=x86_64-pc-linux-gnu"]),
         Case("clang_calls.c"),
@@ -294,12 +298,31 @@ def flang_cases():
     return [Case(name).by("flang") for name in ["fortran_constructs.f90", "internal_procedures.f90"]]
 
 
+# What threads may keep from region to region (programs/own_to_threads.c): regions move, never move, or no longer once
+# it is seen.
+KEPT_ANYWHERE = ["mutex", "rwlock", "omp_lock", "number", "descriptor", "stream", "directory", "events", "sockets", "mapping",
+                 "heap", "semaphore", "random", "icv"]
+KEPT_BY_THREADS = ["tls", "key", "gettid", "syscall", "mask", "stack", "name", "cancelling", "locale", "rounding", "context",
+                   "file_lock"]
+SEEN_TO_BE_KEPT = ["sse", "sse_of_one", "x87", "recursive", "checked", "thread", "child"]
+
+
+def kinds_of_own():
+    def case(kind, moves):
+        return Case("own_to_threads.c", flags=["-D_GNU_SOURCE", "-DKIND=" + kind, "-Wl,--no-as-needed", "-lm"], moves=moves,
+                    environment={"HIROBA_REGIONS": "turns"})
+
+    return ([case(kind, True) for kind in KEPT_ANYWHERE] + [case(kind, False) for kind in KEPT_BY_THREADS] +
+            [case(kind, None) for kind in SEEN_TO_BE_KEPT] +
+            [Case("own_to_threads.f90", kind, environment={"HIROBA_REGIONS": "turns"}) for kind in ("numbers", "units")])
+
+
 def turns_cases():
     """What could tell where a region runs, with regions that run now on all nodes, now on one."""
     turns = {"HIROBA_REGIONS": "turns"}
     return [Case(name, environment=turns) for name in
             ["moving_regions.c", "threads_apart.c", "threadprivate.c", "team_sizes.c", "nested.c", "reductions.c",
-             "tasks_depend.c"]] + [
+             "tasks_depend.c"]] + kinds_of_own() + [
         Case("moving_regions.c", "levels", environment=turns | {"OMP_MAX_ACTIVE_LEVELS": "2"}, regions=False),
         Case("moving_regions.c", environment=turns | {"HIROBA_PROVIDER": "udp"}),
         Case("moving_regions.c", environment=turns | {"OMP_CANCELLATION": "true"}, threads=2),
@@ -363,8 +386,7 @@ def clang_file(name):
 
 
 def run(command, case, extra):
-    environment = {k: v for k, v in os.environ.items()
-                   if not k.startswith(("HIROBA_", "OMP_", "LD_", "GLIBC_TUNABLES"))}
+    environment = clean_environment("OMP_", "LD_", "GLIBC_TUNABLES")
     environment.update(case.environment)
     environment.update(extra)
     try:
@@ -386,6 +408,11 @@ def participation(stderr, counter=b"parallel_regions"):
     """Regions by node, from the table HIROBA_STATS=1 prints: the last column is the sum."""
     row = re.search(rb"^" + counter + rb"((?: +\d+)+)$", stderr, re.MULTILINE)
     return dict(enumerate(int(n) for n in row.group(1).split()[:-1])) if row else {}
+
+
+def regions_moved(stderr):
+    """Whether node 0 has kept some."""
+    return re.search(rb"^regions_stayed +[1-9]", stderr, re.MULTILINE) is not None
 
 
 def check(options, case, flavour, nodes, threads, engine, directory):
@@ -432,6 +459,8 @@ def check(options, case, flavour, nodes, threads, engine, directory):
         # A program that leaves without handlers, or in a region, cannot report.
         if options.regions == "spread" and idle and case.arguments[:1] not in (["_exit"], ["quick_exit"]):
             wrong.append(f"nodes {idle} took part in no region")
+    if case.moves is not None and nodes > 1 and regions_moved(got_stderr) != case.moves:
+        wrong.append("regions moved" if not case.moves else "no region moved")
     if case.tasks and options.regions == "spread":
         part = participation(got_stderr, b"tasks_executed")
         idle = [node for node in range(nodes) if part.get(node, 0) < 1]

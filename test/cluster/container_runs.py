@@ -10,13 +10,14 @@ profile denies must be denied, else the filter would prove nothing.
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+from clean_environment import clean_environment
 
 PACKAGED = pathlib.Path(__file__).resolve().parents[2] / "packaging/docker"
 # What Docker's own profile denies besides: userfaultfd, and every personality but these.
@@ -137,7 +138,7 @@ def tries(folder):
 
 
 def run(*words, **more):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120,
                           env={**environment, **more})
 

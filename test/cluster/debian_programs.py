@@ -13,7 +13,6 @@ clustalo adds to shared floats with an atomic operation for each matrix element,
 pair of sequences, all of which travel: hence fewer sequences for it in every check.
 """
 import argparse
-import os
 import pathlib
 import random
 import re
@@ -22,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from clean_environment import clean_environment
 
 SKIPPED = 77
 PROTEIN, DNA = "ACDEFGHIKLMNPQRSTVWY", "acgt"
@@ -76,7 +77,7 @@ def programs(directory, options, threads):
 
 
 def run(command, threads, statistics, limit):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     environment["OMP_NUM_THREADS"] = str(threads)
     if statistics:
         environment["HIROBA_STATS"] = "1"

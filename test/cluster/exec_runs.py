@@ -24,6 +24,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from clean_environment import clean_environment  # noqa: E402
 import host_nets  # noqa: E402
 
 SKIPPED = 77
@@ -69,8 +70,7 @@ class Bench:
         (folder / "whereabouts.c").write_text(PROGRAM)
         subprocess.run(["gcc", "-O2", "-fopenmp", folder / "whereabouts.c", "-o", self.program],
                        check=True)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("HIROBA_", "OMP_", "SLURM_", "PMIX_"))}
+        self.environment = clean_environment("OMP_", "SLURM_", "PMIX_")
 
     def start(self, command, **more):
         return subprocess.Popen(command, env={**self.environment, **more}, text=True,

@@ -21,6 +21,7 @@ import tempfile
 import time
 
 import compare
+from clean_environment import clean_environment
 
 WAYS = ["malloc", "mmap", "elsewhere", "calloc"]
 MIB = 1 << 20
@@ -71,7 +72,7 @@ def held_by_a_node(launcher):
 def run(options, program, way, nodes, engine, folder):
     """What is wrong, or nothing, and what the fullest node held at most, and at the end."""
     arguments = [way, str(options.rounds), str(options.megabytes)]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     environment.update(OMP_NUM_THREADS=str(nodes), HIROBA_FAULT_ENGINE=engine)
     if options.keep:
         environment["HIROBA_KEEP_FREED"] = options.keep

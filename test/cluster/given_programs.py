@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 
+from clean_environment import clean_environment
 from order_runs import Shape, cell, table
 from race_runs import ENGINES, PROVIDERS
 
@@ -57,7 +58,7 @@ def plain(output):
 
 
 def environment_of(shape):
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("HIROBA_", "OMP_"))}
+    variables = clean_environment("OMP_")
     variables["OMP_NUM_THREADS"] = str(THREADS * shape.nodes)
     return variables
 

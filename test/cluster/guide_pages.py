@@ -8,12 +8,13 @@ Usage: guide_pages.py --hiroba build/bin/hiroba [--pages docs/guide]
 """
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from clean_environment import clean_environment
 
 PROGRAM = re.compile(r"```c\n(/\* (\w+)\.c(?:: fewer (\w+) than (\w+)\.c)? \*/\n.*?)```", re.S)
 RATIO = 4
@@ -22,8 +23,7 @@ SECONDS = 60
 
 
 def run(command, place, **variables):
-    clean = {name: value for name, value in os.environ.items()
-             if not name.startswith(("HIROBA_", "OMP_", "GOMP_"))}
+    clean = clean_environment("OMP_", "GOMP_")
     done = subprocess.run(command, cwd=place, env={**clean, "GOMP_SPINCOUNT": "1000", **variables}, capture_output=True,
                           text=True, timeout=SECONDS, check=False)
     if done.returncode != 0:

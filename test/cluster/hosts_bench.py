@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the cases of hosts_runs.py share: their programs, how a job over several hosts is started,
 and what must be true of its end."""
-import os
 import pathlib
 import re
 import subprocess
 import time
+
+from clean_environment import clean_environment
 
 LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
 # Between hosts every small region costs round trips, and a busy machine makes each one long.
@@ -151,8 +152,7 @@ int main(int argc, char** argv) {
 
 
 def environment(**more):
-    plain = {k: v for k, v in os.environ.items()
-             if not k.startswith(("HIROBA_", "OMP_", "GOMP_", "LD_", "SSH_"))}
+    plain = clean_environment("OMP_", "GOMP_", "LD_", "SSH_")
     # The compiler's own runtime would spin for long where the machine has other work.
     return {**plain, "GOMP_SPINCOUNT": "1000", **more}
 

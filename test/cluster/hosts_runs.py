@@ -143,7 +143,7 @@ def named_places(bench):
                      HIROBA_STATS="full")
     def places(run):
         table = re.split(rb"synchronization\n", run.stderr)[-1]
-        return {line[11 * 14:].strip() for line in table.splitlines()}
+        return {line[11 * 15:].strip() for line in table.splitlines()}
     if places(done) != places(here) or not any(b"heat" in name for name in places(done)):
         yield f"places {places(done)}, on one host {places(here)}"
     target = bench.folder / "stats.json"

@@ -25,6 +25,8 @@ import sys
 import tempfile
 import time
 
+from clean_environment import clean_environment
+
 LIMIT_SECONDS = 2.0
 STATUS_KILLED = 128 + signal.SIGKILL
 PROGRAM = r"""
@@ -153,8 +155,7 @@ def judge(run, job, nodes, killed_at, program, directory, before):
 
 def perform(options, run, program):
     """Returns what is wrong and how long the job lived after the kill."""
-    environment = {k: v for k, v in os.environ.items()
-                   if not k.startswith(("HIROBA_", "OMP_", "LD_"))}
+    environment = clean_environment("OMP_", "LD_")
     environment["HIROBA_FAULT_ENGINE"] = run.engine
     environment["HIROBA_PROVIDER"] = run.provider
     environment["OMP_NUM_THREADS"] = str(run.nodes)

@@ -8,13 +8,14 @@ these have added under the version nodes where they have them, so that the progr
     newer_gcc.py --hiroba build/bin/hiroba
 """
 import argparse
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+from clean_environment import clean_environment
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 # Of libgomp.map of gcc 13 to 16. What else the programs ask for is under a node that gcc 12 has, too.
@@ -74,7 +75,7 @@ def main():
     options = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="newer_gcc") as directory:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_", "LD_"))}
+        clean = clean_environment("OMP_", "LD_")
         for source, compiler, asked_for, answer in PROGRAMS_RUN:
             if shutil.which(compiler) is None:
                 continue

@@ -9,13 +9,14 @@ somebody else's. Without clang there is nothing to run: status 77.
 """
 import argparse
 import collections
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+from clean_environment import clean_environment
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 LIMIT_SECONDS = 120
@@ -106,7 +107,7 @@ def build(directory):
 
 
 def run(command, environment):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_", "OMPT_", "LD_"))}
+    clean = clean_environment("OMP_", "OMPT_", "LD_")
     try:
         done = subprocess.run(command, env=clean | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=LIMIT_SECONDS, text=True)

@@ -28,6 +28,7 @@ import sys
 import tempfile
 
 import host_nets
+from clean_environment import clean_environment
 from compare import participation
 from race_runs import ENGINES, KINDS, ORDERED, PROVIDERS, RACES
 
@@ -80,8 +81,7 @@ def start(hiroba, hosts, nodes):
 
 def run(hiroba, hosts, folder, row, shape, details):
     program = folder / (KINDS.stem if row.kind in (*ORDERED, *RACES, "single_nowait") else FLAGS.stem)
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     environment.update(HIROBA_FAULT_ENGINE=shape.engine, HIROBA_STATS="1",
                        HIROBA_PROVIDER="auto" if hosts else shape.provider,
                        HIROBA_RACE="abort" if row.mode else "report")

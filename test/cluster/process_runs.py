@@ -20,6 +20,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from clean_environment import clean_environment  # noqa: E402
 from signals_taken import take_as_from_a_terminal  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ class Bench:
                 *arguments]
 
     def run(self, program, *arguments, before=None, **variables):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HIROBA_", "OMP_"))}
+        environment = clean_environment("OMP_")
         environment.update(self.variables)
         environment.update(variables, LD_LIBRARY_PATH=str(self.folder))
         done = subprocess.run(self.command(program, *arguments), env=environment, text=True,

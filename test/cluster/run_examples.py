@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_environment import clean_environment
+
 RESULT = re.compile(r"\bVERIFICATION (SUCCESSFUL|FAILED)\b")
 PARTICIPATION = re.compile(r"^hiroba: participation node (\d+): regions (\d+)$", re.MULTILINE)
 REGIONS_ROW = re.compile(r"^parallel_regions\s+(.*)$", re.MULTILINE)
@@ -104,7 +106,7 @@ def execute(command, environment, limit_s):
 
 
 def plain_environment():
-    return {name: value for name, value in os.environ.items() if not name.startswith("HIROBA_")}
+    return clean_environment()
 
 
 def run_bare(case, folder):

@@ -8,13 +8,13 @@ many were which. A second job beside each makes threads lose their processors wh
     single_rounds.py --hiroba build/bin/hiroba [--runs 1] [--rounds 5000] [--nodes 2]
 """
 import argparse
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
+from clean_environment import clean_environment
 from compare import participation
 from race_runs import ENGINES, PROVIDERS
 
@@ -23,8 +23,7 @@ LIMIT_SECONDS = 240  # of wall time: a hang, and no busy machine
 
 
 def start(options, program, engine, provider):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     environment.update(HIROBA_FAULT_ENGINE=engine, HIROBA_PROVIDER=provider, HIROBA_STATS="1",
                        HIROBA_RACE="all")
     return subprocess.Popen([options.hiroba, "run", "-n", str(options.nodes), "-t", "2", program,

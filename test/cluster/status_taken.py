@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from clean_environment import clean_environment
+
 STATUS = pathlib.Path(__file__).parent / "programs/status.c"
 THIEF = r"""
 #define _GNU_SOURCE
@@ -42,8 +44,7 @@ pid_t waitpid(pid_t pid, int* status, int options) {
 def run(hiroba, folder, how, where, status):
     """The status of the run, and how many statuses were taken from the launcher."""
     reader, writer = os.pipe()
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("HIROBA_", "OMP_"))}
+    environment = clean_environment("OMP_")
     environment.update(LD_PRELOAD=str(folder / "thief.so"), TAKEN=str(writer))
     done = subprocess.run([hiroba, "run", "-n", "2", folder / "status", how, where, str(status)],
                           env=environment, pass_fds=[writer], capture_output=True, text=True, timeout=120)

@@ -202,15 +202,13 @@ private:
         constexpr unsigned times_least = 20;
         for (const auto& [place, sum] : sums) {
             if (sum.times < times_least || sum.own < sum.computing) continue;
-            tell(
-                "regions too small",
-                fmt::format(
-                    "{} regions of {:.1f} us of work each, whose beginning and end take {:.1f} us",
-                    sum.times, static_cast<double>(sum.computing) / sum.times / 1e3,
-                    static_cast<double>(sum.own) / sum.times / 1e3),
-                "one region around the loop that has them, with barriers where they are needed; or "
-                "HIROBA_REGIONS=auto",
-                at(place), sum.own * 3 / 4, Advice::Sure::medium);
+            tell("regions too small",
+                 fmt::format(
+                     "{} regions of {:.1f} us of work each, whose beginning and end take {:.1f} us",
+                     sum.times, static_cast<double>(sum.computing) / sum.times / 1e3,
+                     static_cast<double>(sum.own) / sum.times / 1e3),
+                 "one region around the loop that has them, with barriers where they are needed",
+                 at(place), sum.own * 3 / 4, Advice::Sure::medium);
         }
     }
 

@@ -21,7 +21,8 @@ ControlServer::RaceSink race_sink(RaceReport& report);
 /// place; `report` must outlive the sink.
 ControlServer::AttachSink attach_sink(RaceReport& report);
 
-/// What is left to say about races, and the counters as HIROBA_STATS asks for them.
+/// What is left to say about races, regions that stayed on node 0, and the counters as HIROBA_STATS
+/// asks for them.
 void sum_up(const RunPlan& plan, const ControlServer& control, RaceReport& races);
 
 }  // namespace hiroba::tools

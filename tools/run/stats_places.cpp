@@ -38,6 +38,7 @@ const std::vector<Column>& columns() {
         {"merged", {"blocks_merged"}},
         {"notices", {"notices_made"}},
         {"dropped", {"notices_dropped"}},
+        {"stayed", {"regions_stayed"}},
     };
     return all;
 }

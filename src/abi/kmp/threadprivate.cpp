@@ -7,7 +7,7 @@
 
 #include "abi/kmp/thread_notes.hpp"
 #include "base/thread_context.hpp"
-#include "omp/team/small_regions.hpp"
+#include "omp/team/told_apart.hpp"
 
 #pragma GCC visibility push(default)
 

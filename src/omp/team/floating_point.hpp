@@ -19,6 +19,12 @@ inline FloatingPoint floating_point() noexcept {
     return (sse & 0xffffu) | static_cast<std::uint32_t>(x87) << 16;
 }
 
+/// How the calling thread computes, without what its computations have met.
+inline FloatingPoint computing() noexcept {
+    constexpr FloatingPoint met = 0x3f;
+    return floating_point() & ~met;
+}
+
 inline void set_floating_point(FloatingPoint wanted) noexcept {
     const FloatingPoint present = floating_point();
     if (present == wanted) return;  // to write them is slow

@@ -90,6 +90,7 @@ public:
         number_ = number;
         serial_ = made.serial;
         helped_ = helped_with_attributes_ = false;
+        entered_ = computing();
         return takes;
     }
     /// The thread helps a team inside a region, for which alone another would be made.
@@ -98,15 +99,19 @@ public:
         if (!helped_) before_ = floating_point();
         helped_ = true;
         set_floating_point(leader.floating_point);
+        entered_ = computing();
         if (leader.attributes == nullptr || hooks.take_over == nullptr) return false;
         helped_with_attributes_ = true;
         hooks.take_over(leader.attributes);
         return true;
     }
+    /// Whether the thread has changed how it computes since it entered its region.
+    bool computes_otherwise() const noexcept { return computing() != entered_; }
 
 private:
     std::uint32_t number_ = 0, serial_ = 0;
     FloatingPoint before_ = 0;  ///< it helped
+    FloatingPoint entered_ = computing();
     bool helped_ = false, helped_with_attributes_ = false;
 };
 

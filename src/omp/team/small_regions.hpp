@@ -6,14 +6,9 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 namespace hiroba::omp {
-
-/// The program, or a library of its, has data that each thread has for itself, or asks what thread
-/// it is (process/threads_apart.hpp). Never reset.
-inline std::atomic<bool> program_tells_threads_apart{false};
 
 /// Thread: one at a time.
 class SmallRegions {

@@ -19,6 +19,7 @@
 #include "dsm/sync/background_flusher.hpp"
 #include "omp/messages.hpp"
 #include "omp/team/team_shape.hpp"
+#include "omp/team/told_apart.hpp"
 
 namespace hiroba::omp {
 
@@ -121,12 +122,13 @@ void TeamLink::bring_expected() noexcept {
 }
 
 void TeamLink::send(std::uint32_t to, Kind kind, Bytes extra) noexcept {
-    const bool cancelled = cancellation_->region();
+    const std::uint32_t told =
+        (cancellation_->region() ? is_cancelled : 0) |
+        (program_tells_threads_apart.load(std::memory_order_relaxed) ? is_told_apart : 0);
     JoinTerms::List terms;
     const std::size_t count = kind == Kind::join ? terms_.take(terms) : 0;
     if (count > 0) extra = std::as_bytes(std::span(terms).first(count));
-    const Header header{kind, phase_, region_, cancelled ? 1u : 0u,
-                        static_cast<std::uint32_t>(count)};
+    const Header header{kind, phase_, region_, told, static_cast<std::uint32_t>(count)};
     const MutableBytes mail = mail_->compose(to);
     std::memcpy(mail.data(), &header, sizeof header);
     if (!extra.empty()) std::memcpy(mail.data() + sizeof header, extra.data(), extra.size());
@@ -143,7 +145,9 @@ void TeamLink::receive(std::uint32_t from, Kind kind, MutableBytes extra) noexce
     Header header{};
     std::memcpy(&header, body.data(), sizeof header);
     if (kind == Kind::fork) region_ = header.region;
-    if (header.cancelled != 0) cancellation_->cancel_region(header.region);
+    if ((header.told & is_cancelled) != 0) cancellation_->cancel_region(header.region);
+    if ((header.told & is_told_apart) != 0)
+        program_tells_threads_apart.store(true, std::memory_order_relaxed);
     // Members of a cancelled region have not all passed as many barriers.
     const bool in_phase = header.phase == phase_ || (kind == Kind::join && cancellable_);
     HIROBA_INVARIANT(header.kind == kind && in_phase && header.region == region_,

@@ -178,11 +178,13 @@ public:
 
 private:
     enum class Kind : std::uint32_t { fork, barrier, gather, spread, join };
+    /// Bits of what a mail tells: its region is cancelled; its threads can tell each other apart.
+    static constexpr std::uint32_t is_cancelled = 1, is_told_apart = 2;
     struct Header {
         Kind kind;
         std::uint32_t phase;
         std::uint64_t region;
-        std::uint32_t cancelled;  ///< so the root knows it once all have joined
+        std::uint32_t told;       ///< so the root knows it once all have joined
         std::uint32_t terms = 0;  ///< JoinTerms behind the header
     };
 

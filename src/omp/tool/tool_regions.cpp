@@ -9,6 +9,7 @@
 #include "base/own_libraries.hpp"
 #include "base/program_call.hpp"
 #include "net/net.hpp"
+#include "omp/team/told_apart.hpp"
 #include "omp/tool/tool_runtime.hpp"
 
 namespace hiroba::omp {
@@ -41,6 +42,8 @@ Result<std::unique_ptr<Runtime>> create_runtime(Parts parts, ompt::Lookup lookup
     auto tool = std::make_unique<Tool>(std::move(candidates), log, lookup, node);
     auto runtime = std::make_unique<ToolRuntime>(std::move(tool), nodes);
     parts.observer = runtime.get();
+    // It may tell threads apart in whatever way, and keep of each what it has seen.
+    program_tells_threads_apart.store(true);
     auto core = Runtime::create(parts);
     if (!core) return core.error();
     runtime->take_core(std::move(*core));

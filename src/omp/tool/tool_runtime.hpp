@@ -158,7 +158,9 @@ public:
     std::uint64_t regions_taken_part() const noexcept override {
         return core_->regions_taken_part();
     }
-    std::uint64_t regions_stayed() const noexcept override { return core_->regions_stayed(); }
+    const StayedRegions& stayed_regions() const noexcept override {
+        return core_->stayed_regions();
+    }
 
 private:
     /// A region's threads are given this instead of the region's data. It lies on the stack of the

@@ -9,6 +9,7 @@
 
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/world.hpp"
 
 namespace hiroba::abi {
@@ -37,8 +38,9 @@ void note_change(const Parameters& parameters, const char* statement) noexcept {
 }
 
 void check(const Parameters& parameters) noexcept {
-    if ((parameters.flags & has_internal_unit) == 0 && is_preconnected(parameters))
-        refuse_unit_of_node_0(parameters.unit);
+    if ((parameters.flags & has_internal_unit) != 0) return;
+    if (is_preconnected(parameters)) return refuse_unit_of_node_0(parameters.unit);
+    note_kept_by_thread();  // it is open, or opened by this, on this node alone
 }
 
 }  // namespace
@@ -53,6 +55,7 @@ void _gfortran_st_open(Parameters* parameters) {
     static Statement* const real = find_statement("_gfortran_st_open");
     if (HIROBA_CALL_OF_PROGRAM() && (parameters->flags & has_new_unit) == 0)
         note_change(*parameters, "OPEN of a standard unit");
+    if (HIROBA_CALL_OF_PROGRAM()) note_kept_by_thread();
     real(parameters);
 }
 

@@ -19,6 +19,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "net/bootstrap/started.hpp"
@@ -129,6 +130,7 @@ int system(const char* command) {
 FILE* popen(const char* command, const char* mode) {
     if (HIROBA_CALL_OF_PROGRAM()) {
         let_kernel_start(command, nullptr, environ);
+        note_kept_by_thread();  // its node is the parent
         if (command != nullptr) tell_started(command, false);
     }
     const ProgramMask inherited;
@@ -140,6 +142,7 @@ int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t
                 char* const variables[]) {
     if (HIROBA_CALL_OF_PROGRAM()) {
         let_kernel_start(path, arguments, variables);
+        note_kept_by_thread();  // its node is the parent
         tell_started(path, false);
     }
     const ProgramMask inherited;
@@ -151,6 +154,7 @@ int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_
                  char* const variables[]) {
     if (HIROBA_CALL_OF_PROGRAM()) {
         let_kernel_start(file, arguments, variables);
+        note_kept_by_thread();  // its node is the parent
         tell_started(file, false);
     }
     const ProgramMask inherited;

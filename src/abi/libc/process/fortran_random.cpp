@@ -10,6 +10,7 @@
 #include "abi/libc/process/shared_rows.hpp"
 #include "abi/libc/process/xoshiro.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "base/fatal.hpp"
 
 namespace hiroba::abi {
@@ -94,6 +95,7 @@ void require_known(const Seed& seed) noexcept {
 /// The program has given a seed: every thread that draws first from now on has a stream from it.
 void seeded() noexcept {
     has_stream = true;
+    note_kept_by_thread();
     const Seed seed = seed_of_thread();
     const RowsAlone alone;
     SharedRows& rows = shared_rows();
@@ -106,6 +108,7 @@ void take_stream() noexcept {
     if (has_stream) [[likely]]
         return;
     has_stream = true;
+    note_kept_by_thread();
     Seed seed;
     std::uint32_t jumps = 0;
     {

@@ -18,6 +18,7 @@
 #include "abi/messages.hpp"
 #include "abi/streams.hpp"
 #include "abi/world.hpp"
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
@@ -47,6 +48,22 @@ bool ends_node(const void* return_address) noexcept {
     return world() != nullptr && !is_own_code(return_address) && is_node_process();
 }
 
+/// Regions that stayed here; by function if they are worth a word.
+void report_stayed(World& node) noexcept {
+    const omp::StayedRegions& stayed = node.omp->stayed_regions();
+    if (stayed.count() == 0) return;
+    const net::NamedCount all[] = {{"regions_stayed", stayed.count()}};
+    node.control->report_counts(all, std::size(all));
+    if (!stayed.is_much(now_ns())) return;
+    for (const omp::StayedRegions::Function& each : stayed.functions()) {
+        if (each.code == nullptr) continue;
+        const net::NamedCount counts[] = {{"regions_stayed", each.count},
+                                          {"stayed_us", each.ns / 1000}};
+        node.control->report_place({reinterpret_cast<std::uintptr_t>(each.code), SyncKind::region},
+                                   counts, std::size(counts));
+    }
+}
+
 /// The last words of a node: after them an exit with status 0 is orderly.
 void report(World& node, int status) noexcept {
     if (node.memory != nullptr) dsm::report_counts(*node.memory, *node.control);
@@ -56,10 +73,7 @@ void report(World& node, int status) noexcept {
                                           {"tasks_taken", tasks.taken}};
         node.control->report_counts(counts, std::size(counts));
     }
-    if (const std::uint64_t stayed = node.omp->regions_stayed(); stayed != 0) {
-        const net::NamedCount count[] = {{"regions_stayed", stayed}};
-        node.control->report_counts(count, std::size(count));
-    }
+    report_stayed(node);
     node.control->report_participation(node.omp->regions_taken_part(), status);
 }
 

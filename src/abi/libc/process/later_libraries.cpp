@@ -30,7 +30,7 @@
 #include "dsm/memory/kernel_calls.hpp"
 #include "omp/process/later_objects.hpp"
 #include "omp/process/threads_apart.hpp"
-#include "omp/team/small_regions.hpp"
+#include "omp/team/told_apart.hpp"
 
 namespace hiroba::abi {
 

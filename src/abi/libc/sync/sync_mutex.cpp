@@ -8,6 +8,7 @@
 #include "abi/libc/sync/runtime_mutexes.hpp"
 #include "abi/libc/sync/sync_objects.hpp"
 #include "base/fatal.hpp"
+#include "omp/team/told_apart.hpp"
 
 HIROBA_REAL(pthread_mutex_init);
 HIROBA_REAL(pthread_mutex_destroy);
@@ -47,7 +48,10 @@ dsm::MutexType type_of(const pthread_mutex_t* mutex) noexcept {
 }
 
 int lock(dsm::SyncTable& table, pthread_mutex_t* mutex, dsm::Waiting waiting) noexcept {
-    return error_of(table.lock_mutex(key_of(mutex), type_of(mutex), waiting));
+    const dsm::MutexType type = type_of(mutex);
+    const int error = error_of(table.lock_mutex(key_of(mutex), type, waiting));
+    if (error == 0 && type != dsm::MutexType::normal) ++omp::owned_locks;
+    return error;
 }
 
 int lock_until(dsm::SyncTable& table, pthread_mutex_t* mutex, clockid_t clock,
@@ -116,7 +120,10 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     auto* table = table_of(mutex);
     if (table == nullptr && is_runtime_mutex(mutex)) table = world()->sync.get();
     if (table == nullptr) return real_pthread_mutex_unlock(mutex);
-    return error_of(table->unlock_mutex(key_of(mutex), type_of(mutex)));
+    const MutexType type = type_of(mutex);
+    const int error = error_of(table->unlock_mutex(key_of(mutex), type));
+    if (error == 0 && type != MutexType::normal) --hiroba::omp::owned_locks;
+    return error;
 }
 
 int pthread_spin_init(pthread_spinlock_t* spin, int shared) noexcept {

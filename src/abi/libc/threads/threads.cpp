@@ -19,6 +19,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
 #include "abi/world.hpp"
@@ -172,6 +173,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
     if (!HIROBA_CALL_OF_PROGRAM()) {
         return real_pthread_create(thread, attributes, function, argument);
     }
+    note_kept_by_thread();  // it is joined where it was made
     return create_thread(thread, attributes, function, argument);
 }
 
@@ -179,6 +181,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 /// looks at no more than the int.
 int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_thrd_create(thread, function, argument);
+    note_kept_by_thread();
     auto* const start = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(function));
     switch (create_thread(thread, nullptr, start, argument)) {
         case 0: return thrd_success;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what is known of whether threads of one number can tell each other apart from region to
+// region. Such a program's regions do not move (docs/decisions/small-regions-stay.md).
+// Invariant: what a node's threads have told it their leader knows behind the region's end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hiroba::omp {
+
+/// The program, or a library of its, has data that each thread has for itself, or asks what thread
+/// it is (process/threads_apart.hpp), or a thread has kept something for the next region. Never
+/// reset.
+inline std::atomic<bool> program_tells_threads_apart{false};
+
+/// Locks which the calling thread holds, and which know by whom they are held.
+inline constinit thread_local std::uint32_t owned_locks = 0;
+
+}  // namespace hiroba::omp
