@@ -84,9 +84,9 @@ constexpr Setting table[] = {
     {"HIROBA_RECORD", "", "file for what each thread does, to be read by hiroba report", "text"},
     {"HIROBA_RECORD_SIZE", "256M", "the most that a node records; then some phases are left out",
      "size from 1M to 64G"},
-    {"HIROBA_REGIONS", "spread",
-     "where parallel regions run; spread: on all nodes; auto: on the first node alone those that "
-     "take less time there; turns: now so, now so, for tests",
+    {"HIROBA_REGIONS", "auto",
+     "where parallel regions run; auto: on all nodes, or on the first node alone those that take "
+     "less time there; spread: on all nodes; turns: now so, now so, for tests",
      "spread|auto|turns"},
     {"HIROBA_SSH", "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10",
      "command that runs another command on a host: it is given the host and the command's words",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small regions that stay on node 0 where they take less time there (HIROBA_REGIONS=auto): their
+"""Small regions that stay on node 0 where they take less time there (HIROBA_REGIONS=auto, the default): their
 teams and what they compute are as elsewhere, and a program with data of its threads has none.
 
     small_regions.py --hiroba build/bin/hiroba [--only mixed] [--nodes 4]
@@ -229,6 +229,24 @@ def together(bench):
         some_stay(bench, right, program, HIROBA_FAULT_ENGINE=engine)
 
 
+def said(bench):
+    """A line at the end names those that have stayed, by default, too; none does where all are spread."""
+    line = re.compile(r"^hiroba: regions of (.*) stayed on node 0, where they took less time", re.MULTILINE)
+    program = bench.build("together", TOGETHER, "-fopenmp", "-O2")
+    for regions in ("auto", ""):
+        named = []
+        for _ in range(6):  # on a full machine the clock may say otherwise
+            status, _, err = bench.run(program, "400", HIROBA_REGIONS=regions)
+            assert status == 0, f"status {status}: {err[-600:]}"
+            named = line.findall(err)
+            if named:
+                break
+        assert len(named) == 1 and {"barriers()", "wavefront()"} == set(named[0].split(", ")), f"{named}: {err[-600:]}"
+    for regions in ("spread", "turns"):
+        _, _, err = bench.run(program, "20", HIROBA_REGIONS=regions)
+        assert not line.search(err), err[-600:]
+
+
 # A thread that another node's part of a region has made goes on between regions.
 ELSEWHERE = """
     static long data[4096];
@@ -326,8 +344,8 @@ def thread_beside(bench):
         assert took_part(err), err[-600:]
 
 
-CASES = [mixed, over_udp, data_of_threads, data_of_threads_of_a_library, bound, together, thread_elsewhere,
-         thread_beside]
+CASES = [mixed, over_udp, data_of_threads, data_of_threads_of_a_library, bound, together, said,
+         thread_elsewhere, thread_beside]
 
 if __name__ == "__main__":
     sys.exit(main(CASES))
