@@ -3,7 +3,7 @@
    atomics between any two ranks, handles that order them. For C11 and C++.
    Source: Saga et al., implementation of the ACP basic layer; semantics where it is silent:
    docs/layers/acp.md. First page: docs/tutorials/acp.md. Start programs with
-   `hiroba run -n N ./program`; alone they are one rank.
+   `hiroba run -n N ./program`, or with mpirun or srun; alone they are one rank.
 
    Functions that fail say why in one line on stderr and set errno: EINVAL (an argument), EPERM
    (before acp_init or after acp_finalize), EIO (the machine), ECONNRESET (the job). The caller's
@@ -26,7 +26,8 @@ extern "C" {
 /* --- Infrastructure ------------------------------------------------------------------------- */
 
 /** Joins the job; returns when every rank has. Neither argument is changed; both may be null. A
-    process not started by `hiroba run` is a job of one rank. @return 0, or -1 */
+    process that no launcher started is a job of one rank; processes of mpirun or srun that cannot
+    join end with status 78. @return 0, or -1 */
 int acp_init(int* argc, char*** argv);
 /** Completes this rank's accesses and leaves; returns when every rank has called it. Registrations
     and global addresses are gone. acp_init may follow. A process that exits with status 0 without

@@ -20,14 +20,15 @@ for purpose in "${@:-build}"; do
             ;;
         check)
             commands+=(python3:python3 binutils:readelf clang-format:clang-format gdb:gdb
-                gfortran:gfortran clustalo:clustalo sumaclust:sumaclust kalign:kalign openmpi-bin:mpirun)
+                gfortran:gfortran clustalo:clustalo sumaclust:sumaclust kalign:kalign openmpi-bin:mpirun.openmpi
+                libopenmpi-dev:mpicc.openmpi mpich:mpirun.mpich libmpich-dev:mpicc.mpich)
             # Programs of clang, and the runtime they are compared with.
             commands+=(clang:clang)
             others+=(libomp-dev)
             headers+=(libucx-dev:ucp/api/ucp.h libibverbs-dev:infiniband/verbs.h libgtest-dev:gtest/gtest.h nlohmann-json3-dev:nlohmann/json.hpp)
             ;;
         beds)
-            commands+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox cpio:cpio iproute2:ip openmpi-bin:mpirun
+            commands+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox cpio:cpio iproute2:ip openmpi-bin:mpirun.openmpi
                 slurmctld:/usr/sbin/slurmctld slurmd:/usr/sbin/slurmd slurm-client:srun openssh-server:/usr/sbin/sshd
                 ucx-utils:ucx_perftest)
             others+=(libpmix-dev)  # Slurm loads libpmix.so, without the number

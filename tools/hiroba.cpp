@@ -14,6 +14,7 @@
 #include "tools/build.hpp"
 #include "tools/check/check.hpp"
 #include "tools/exec/exec.hpp"
+#include "tools/exec/join.hpp"
 #include "tools/hosts/agent.hpp"
 #include "tools/info/info.hpp"
 #include "tools/line.hpp"
@@ -101,7 +102,8 @@ CommandWords exec_words(RunOptions& options) {
                      "threads of each node (default: the cores a host's nodes may use / nodes)");
     add_words_of_each_start(words, options);
     words.footer(
-        "Under mpirun, or srun --mpi=pmix: each process stands for one node. The first word that "
+        "Under mpirun, or srun --mpi=pmix or pmi2: each process stands for one node. The first "
+        "word that "
         "is no option names the program; all that follow are its arguments.");
     words.take_program();
     return words;
@@ -207,7 +209,9 @@ int parse_and_run(const std::vector<std::string>& words) {
         predict_words(predict_options), top_words(top_options), stacks_words(launcher),
         debugger_words(debugger_options), sim_words(sim_options),
         // What `run --hosts` starts on each host; what the build makes manual pages with.
-        CommandWords("agent", "").hide(), pages_words(pages_folder)};
+        // What libraries start beside a process of another launcher.
+        CommandWords("agent", "").hide(), CommandWords("join", "").hide(),
+        pages_words(pages_folder)};
 
     const std::string wanted = words.size() > 1 ? words[1] : "";
     if (wanted == "perf") return become_perf(words);
@@ -231,6 +235,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (name == "top") return show_top(top_options);
     if (name == "agent") return agent();
     if (name == "gdb") return debug_node(debugger_options);
+    if (name == "join") return join();
     if (name == "stacks") return ask_for_stacks(launcher);
     if (name == "pages")
         return write_pages(make_pages(whole, commands, build_version), pages_folder);

@@ -32,8 +32,8 @@ public:
         std::uint64_t faults, bytes_fetched, blocks_merged, notices_made, invalidations;
     };
 
-    /// Joins the job; collective, before any other thread starts, once in a process. A process not
-    /// started by `hiroba run` is a job of one node. On failure: nullptr, and `*why` says what to
+    /// Joins the job; collective, before any other thread starts, once in a process. A process that
+    /// no launcher started is a job of one node. On failure: nullptr, and `*why` says what to
     /// change; `why` may be null.
     static std::unique_ptr<SharedMemory> open(std::string* why);
     /// Leaves the job; collective: returns when every node has called it. Shared memory is gone

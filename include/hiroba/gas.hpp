@@ -115,8 +115,8 @@ private:
 /// A call that returns a fault other than peer_lost has done nothing to the range it names.
 class __attribute__((visibility("default"))) space {
 public:
-    /// Joins the job; collective, before any other thread starts. A process not started by
-    /// `hiroba run` is a job of one rank. On failure: nullptr, and `*why` says what to change.
+    /// Joins the job; collective, before any other thread starts. A process that no
+    /// launcher started is a job of one rank. On failure: nullptr, and `*why` says what to change.
     /// `why` may be null.
     static std::unique_ptr<space> open(std::string* why);
     space(const space&) = delete;

@@ -97,10 +97,10 @@ private:
 /// writes and atomics there still succeed, and messages vanish.
 class __attribute__((visibility("default"))) Network {
 public:
-    /// Joins the job; before any other thread starts. A process not started by `hiroba run` is a
-    /// job of one node. On failure: nullptr, and `*why`, which may be nullptr,
-    /// is one line that says what to change. So it is with every `why` below. One at a time;
-    /// after its end all nodes may open another.
+    /// Joins the job; before any other thread starts. A process that no launcher started is a
+    /// job of one node; processes of mpirun or srun that cannot join end with status 78. On
+    /// failure: nullptr, and `*why`, which may be nullptr, is one line that says what to change. So
+    /// it is with every `why` below. One at a time; after its end all nodes may open another.
     static std::unique_ptr<Network> open(std::string* why, const Options& options = {});
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;

@@ -70,7 +70,7 @@ class Bench:
         (folder / "whereabouts.c").write_text(PROGRAM)
         subprocess.run(["gcc", "-O2", "-fopenmp", folder / "whereabouts.c", "-o", self.program],
                        check=True)
-        self.environment = clean_environment("OMP_", "SLURM_", "PMIX_")
+        self.environment = clean_environment("OMP_", "SLURM_", "PMI")
 
     def start(self, command, **more):
         return subprocess.Popen(command, env={**self.environment, **more}, text=True,
@@ -121,7 +121,7 @@ def as_bare(bench, ended, nodes, status=0, text=""):
 
 
 def mpirun(*words):
-    return ["mpirun", "--allow-run-as-root", "--oversubscribe", *words]
+    return ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", *words]
 
 
 def one_host(bench):
@@ -157,7 +157,7 @@ def refused(bench):
         got, _, err = bench.run([*mpirun("-n", "3"), bench.hiroba, "exec", *words], **more)
         if got != status or len(re.findall(rf"^hiroba: .*{line}", err, re.MULTILINE)) != 1:
             yield f"{words}: status {got}, {err!r}"
-    for more, line in [({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, "srun --mpi=pmix"),
+    for more, line in [({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "srun --mpi=pmix"),
                        ({"PMI_SIZE": "4", "PMI_RANK": "0"}, "PMIx")]:
         got, _, err = bench.run([bench.hiroba, "exec", bench.program], **more)
         if got != 78 or line not in err:
@@ -221,24 +221,28 @@ def is_node(folder, program):
     return False
 
 
+def run_on_two(bench, hosts, *program):
+    """Open MPI's mpirun of four processes over two hosts, in turn."""
+    names = {f"host{i}": name for i, name in enumerate(hosts.names)}
+    shell = bench.folder / "rsh"
+    cases = "".join(f"{host}) net={net};; " for host, net in names.items())
+    shell.write_text(f"#!/bin/bash\nhost=$1; shift\ncase $host in {cases}esac\n"
+                     "exec ip netns exec $net unshare --uts bash -c \"hostname $host; $*\"\n")
+    shell.chmod(0o755)
+    words = [*mpirun("--host", "host0:2,host1:2", "--map-by", "node", "-n", "4", "--bind-to",
+                     "none", "--mca", "plm_rsh_agent", str(shell), "--mca",
+                     "oob_tcp_if_include", "eth0"), *program]
+    return bench.run(["ip", "netns", "exec", hosts.names[0], "unshare", "--uts", "bash", "-c",
+                      "hostname host0; exec " + " ".join(words)])
+
+
 def two_hosts(bench):
     """mpirun over two hosts; ranks are mapped in turn, and each host carries a run of ours."""
     if why := host_nets.why_missing():
         print(f"exec_runs.py: two_hosts: {why}")
         return
     with host_nets.Hosts(2) as hosts:
-        names = {f"host{i}": name for i, name in enumerate(hosts.names)}
-        shell = bench.folder / "rsh"
-        cases = "".join(f"{host}) net={net};; " for host, net in names.items())
-        shell.write_text(f"#!/bin/bash\nhost=$1; shift\ncase $host in {cases}esac\n"
-                         "exec ip netns exec $net unshare --uts bash -c \"hostname $host; $*\"\n")
-        shell.chmod(0o755)
-        words = [*mpirun("--host", "host0:2,host1:2", "--map-by", "node", "-n", "4", "--bind-to",
-                         "none", "--mca", "plm_rsh_agent", str(shell), "--mca",
-                         "oob_tcp_if_include", "eth0"), bench.hiroba, "exec", "-v", "--threads", "1",
-                 bench.program]
-        ended = bench.run(["ip", "netns", "exec", hosts.names[0], "unshare", "--uts", "bash", "-c",
-                           "hostname host0; exec " + " ".join(words)])
+        ended = run_on_two(bench, hosts, bench.hiroba, "exec", "-v", "--threads", "1", bench.program)
         yield from as_bare(bench, ended, 4)
         for host, ranks in [("host0", "ranks 0 to 1"), ("host1", "ranks 2 to 3")]:
             if f"host {host}: {ranks}, network device 10.77.0." not in ended[2]:
@@ -334,8 +338,8 @@ def main():
     parser.add_argument("--only", help="one case")
     parser.add_argument("--slurm", action="store_true", help="with slurmd and slurmctld, as root")
     options = parser.parse_args()
-    if shutil.which("srun" if options.slurm else "mpirun") is None:
-        print(f"exec_runs.py: there is no {'srun' if options.slurm else 'mpirun'}")
+    if shutil.which("srun" if options.slurm else "mpirun.openmpi") is None:
+        print(f"exec_runs.py: there is no {'srun' if options.slurm else 'mpirun.openmpi'}")
         return SKIPPED
     failures = 0
     cases = [slurm] if options.slurm else CASES

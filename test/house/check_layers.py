@@ -33,7 +33,8 @@ FACES = {
         "net/loss_watch.hpp",
         "net/message_kind.hpp",
         "net/net.hpp",
-        "net/bootstrap/job.hpp",
+        "net/bootstrap/job.hpp", "net/bootstrap/joined_job.hpp",
+        "net/bootstrap/process_manager.hpp", "net/bootstrap/keeper.hpp",
         "net/kick/kick.hpp",
         "net/bootstrap/control_packet.hpp",  # The launcher speaks the other end of it.
         "net/bootstrap/device.hpp", "net/bootstrap/port_range.hpp",

@@ -1,79 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/exec/exec.hpp"
 
+#include <errno.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/cpu_list.hpp"
 #include "base/fatal.hpp"
-#include "net/provider/this_host.hpp"
+#include "net/bootstrap/process_manager.hpp"
+#include "tools/become.hpp"
+#include "tools/exec/parts.hpp"
 #include "tools/exec/placement.hpp"
-#include "tools/exec/pmix_client.hpp"
-#include "tools/hosts/agent.hpp"
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/nodes.hpp"
+#include "tools/run/program.hpp"
 
 namespace hiroba::tools {
 
 namespace {
-
-/// What process 0 keeps from before the exchange.
-struct Leading {
-    JobIdentity job;
-    std::optional<Rendezvous> rendezvous;
-};
-
-ExecCard card_of_this_process() {
-    ExecCard card;
-    card.build = own_build_id();
-    card.host = net::this_host();
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
-    card.host_name = name;
-    card.cpus = cpu_list(own_cpus());
-    return card;
-}
-
-Result<Leading> begin_leading(ExecCard& card) {
-    const auto job = draw_job_key();
-    if (!job) return job.error();
-    auto rendezvous = Rendezvous::open({job->key, job->key_high});
-    if (!rendezvous) return rendezvous.error();
-    card.key = job->key;
-    card.key_high = job->key_high;
-    card.port = rendezvous->port();
-    card.callers = reachable_addresses();
-    return Leading{*job, std::move(*rendezvous)};
-}
-
-/// Launchers like to give each process one core; a user who asked for more threads should know.
-void tell_narrow_masks(const std::vector<ExecCard>& cards, const std::string& threads) {
-    const auto wanted = count_option("--threads", threads.empty() ? "1" : threads, threads_max);
-    if (!wanted) return;
-    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        const auto cpus = parse_cpu_list(cards[rank].cpus);
-        if (!cpus || CPU_COUNT(&*cpus) == 0) continue;
-        const auto count = static_cast<std::uint32_t>(CPU_COUNT(&*cpus));
-        if (count >= *wanted) continue;
-        return say_line(
-            fmt::format("node {} has {} threads and may run on processors {} alone. "
-                        "Give it more: mpirun --bind-to none, srun --cpus-per-task={}",
-                        rank, *wanted, cards[rank].cpus, *wanted));
-    }
-}
 
 /// Ends a process of several that all have found the same, of which one `speaks`. The launcher ends
 /// the others with the first whose status is not 0, and may leave unread what an ended process has
@@ -93,40 +51,23 @@ int refuse(const Error& error, bool speaks) {
     return status_of(error);
 }
 
-int lead(const RunOptions& options, Leading leading, const std::vector<ExecCard>& cards,
-         Placement placement) {
-    auto request = request_for(options);
-    if (!request) return report(request.error());
-    request->agents_come = true;
-    request->plan.nodes = static_cast<std::uint32_t>(cards.size());
-    request->hosts = std::move(placement.hosts);
-    tell_narrow_masks(cards, options.threads);
-    return run_request(std::move(*request), leading.job, std::move(leading.rendezvous));
+/// A program that hiroba takes over is one process, whichever of its nodes a thread runs on: to an
+/// MPI library in it, it is alone. So it must not take what the launcher told this process.
+void forget_launcher() {
+    constexpr std::string_view prefixes[] = {
+        "PMIX_",         "PMI_",          "MPI_LOCAL",        "HYDI_",
+        "OMPI_COMM_",    "OMPI_APP_",     "OMPI_UNIVERSE_",   "OMPI_MCA_ess",
+        "OMPI_MCA_orte", "OMPI_MCA_pmix", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS"};
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string_view text = *entry;
+        if (std::ranges::any_of(prefixes, [text](auto each) { return text.starts_with(each); }))
+            names.emplace_back(text.substr(0, text.find('=')));
+    }
+    for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
-int follow(const RunOptions& options, const std::vector<ExecCard>& cards,
-           const Placement& placement, std::uint32_t process) {
-    const std::uint32_t index = placement.host_of[process];
-    const HostPlan& host = placement.hosts[index];
-    const ExecCard& first = cards[0];
-    StartupPacket packet;
-    packet.host = host.name;
-    packet.host_index = index;
-    packet.job = {-1, first.key, first.key_high};
-    packet.plan.nodes = static_cast<std::uint32_t>(cards.size());
-    packet.plan.hosts = static_cast<std::uint32_t>(placement.hosts.size());
-    packet.plan.first_rank = host.first_rank;
-    packet.plan.local_nodes = host.nodes;
-    packet.plan.spmd = options.spmd;
-    packet.plan.command = options.command;
-    packet.plan.node_cpus = host.node_cpus;
-    packet.callers = first.callers;
-    packet.port = first.port;
-    describe_this_process(packet);
-    return agent(std::move(packet));
-}
-
-int take_part(const RunOptions& options, PmixClient& client) {
+int take_part(const RunOptions& options, net::ProcessManager& client) {
     ExecCard mine = card_of_this_process();
     std::optional<Leading> leading;
     if (client.rank() == 0) {
@@ -145,6 +86,7 @@ int take_part(const RunOptions& options, PmixClient& client) {
     auto placement = place(cards);
     if (!placement) return refuse(placement.error(), client.rank() == 0);
 
+    forget_launcher();
     int status = 0;
     if (leading)
         status = lead(options, std::move(*leading), cards, std::move(*placement));
@@ -159,26 +101,31 @@ int take_part(const RunOptions& options, PmixClient& client) {
 }  // namespace
 
 int exec(const RunOptions& options) {
-    if (!is_pmix_process()) {
-        const auto get = [](const char* name) -> const char* { return ::getenv(name); };
-        const std::string lost = why_alone(get);
-        // Every process finds the same; the first says so.
-        if (!lost.empty())
-            return refuse({ErrorKind::environment, lost}, is_first_of_singletons(get));
+    const auto get = [](const char* name) -> const char* { return ::getenv(name); };
+    // What is wrong is wrong in every process: the first says so.
+    const bool speaks = net::is_first_of_launcher(get);
+    const std::string lost = net::why_alone(get);
+    if (!lost.empty()) return refuse({ErrorKind::environment, lost}, speaks);
+    const bool launched = ::getenv("PMIX_RANK") != nullptr || ::getenv("PMI_FD") != nullptr;
+    if (!launched) {
         RunOptions alone = options;
         alone.nodes = "1";
         return run(alone);
     }
     // The launcher's daemon is the parent: without it the job would not be ended.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const char* const rank = ::getenv("PMIX_RANK");
-    const bool speaks = rank != nullptr && std::string_view(rank) == "0";
-    // The same words are wrong in every process: one says so.
     auto ready = prepare_command(options);
     if (ready)
         if (const auto request = request_for(options); !request) ready = request.error();
     if (!ready) return refuse(ready.error(), speaks);
-    auto client = PmixClient::connect();
+    // A program of our own libraries joins by itself, as the process that the launcher has started.
+    if (const auto file = find_program(options.command[0]);
+        file && !spmd_library_of(*file).empty()) {
+        ::execv(file->c_str(), pointers_to(options.command).data());
+        return refuse({ErrorKind::environment, *file + " cannot be executed: " + ::strerror(errno)},
+                      speaks);
+    }
+    auto client = net::ProcessManager::connect();
     if (!client) return refuse(client.error(), speaks);
     if ((*client)->processes() > nodes_max)
         return refuse({ErrorKind::usage,

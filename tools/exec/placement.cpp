@@ -93,30 +93,4 @@ Result<Placement> place(const std::vector<ExecCard>& cards) {
     return placement;
 }
 
-bool is_first_of_singletons(const char* (*get)(const char*)) {
-    for (const char* const name : {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-        if (get(name) != nullptr) return number_in(get(name)).value_or(0) == 0;
-    return true;
-}
-
-std::string why_alone(const char* (*get)(const char*)) {
-    const auto several = [get](const char* name) { return number_in(get(name)).value_or(1) > 1; };
-    if (get("SLURM_PROCID") != nullptr && several("SLURM_NTASKS"))
-        return fmt::format(
-            "srun has started {} processes that do not know of each other. Use "
-            "srun --mpi=pmix",
-            get("SLURM_NTASKS"));
-    if (several("OMPI_COMM_WORLD_SIZE"))
-        return fmt::format(
-            "mpirun has started {} processes, but speaks no PMIx. Use Open MPI 4 "
-            "or later",
-            get("OMPI_COMM_WORLD_SIZE"));
-    if (several("PMI_SIZE"))
-        return fmt::format(
-            "the launcher has started {} processes and speaks PMI, not PMIx. Use "
-            "one that speaks PMIx, or hiroba run --hosts",
-            get("PMI_SIZE"));
-    return "";
-}
-
 }  // namespace hiroba::tools

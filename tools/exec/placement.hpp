@@ -41,10 +41,4 @@ struct Placement {
 /// Environment error: processes of different builds, naming both and their hosts.
 Result<Placement> place(const std::vector<ExecCard>& cards);
 
-/// Why processes were started that do not know of each other; empty: nothing speaks for that.
-/// @param get  an environment variable or nullptr
-std::string why_alone(const char* (*get)(const char*));
-/// Whether this is the first of them, which may speak.
-bool is_first_of_singletons(const char* (*get)(const char*));
-
 }  // namespace hiroba::tools

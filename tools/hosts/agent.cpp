@@ -26,6 +26,7 @@
 #include "tools/hosts/startup_packet.hpp"
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
+#include "tools/run/adopted.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/participation.hpp"
 
@@ -143,7 +144,9 @@ int serve(StartupPacket& packet, net::HostLink& link) {
     take_processors_of_nodes(packet.plan);
     const net::HelloBody hello{net::this_host(), look_at_machine().cores()};
     link.send({net::HostKind::hello, 0, packet.host_index}, std::as_bytes(std::span(&hello, 1)));
-    if (const auto like = become_like_launcher(packet); !like) return refuse(link, like.error());
+    const bool adopts = !packet.plan.adopted_at.empty();
+    if (const auto like = adopts ? Result<void>() : become_like_launcher(packet); !like)
+        return refuse(link, like.error());
     const auto silence = setting_number("HIROBA_PEER_TIMEOUT");
     if (!silence) return refuse(link, silence.error());
     net::limit_silence(link.fd(), *silence);
@@ -160,7 +163,8 @@ int serve(StartupPacket& packet, net::HostLink& link) {
     if (!go || go->header.kind != net::HostKind::go) return exit_environment;
     auto signals = SignalWatch::open();
     if (!signals) return refuse(link, signals.error());
-    auto nodes = start_nodes(packet.plan, packet.job, *signals);
+    auto nodes = adopts ? adopt_nodes(packet.plan, packet.job, packet.host_index)
+                        : start_nodes(packet.plan, packet.job, *signals);
     if (!nodes) return refuse(link, nodes.error());
     // Rank 0 has the only use for it, and the launcher must see when rank 0 closes it.
     ::close(STDIN_FILENO);

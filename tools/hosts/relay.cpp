@@ -65,6 +65,7 @@ void Relay::wait() {
         const short out = answers_[i].empty() ? 0 : POLLOUT;
         const int fd = in == 0 && out == 0 ? -1 : nodes_[i].socket;
         entries.push_back({fd, static_cast<short>(in | out), 0});
+        entries.push_back({nodes_[i].alive ? nodes_[i].watch : -1, POLLIN, 0});
     }
     ::poll(entries.data(), entries.size(), -1);
 }
@@ -103,7 +104,7 @@ void Relay::take_frame(const net::HostFrame& frame) {
 
 void Relay::signal_node(std::uint32_t rank, int number) {
     const std::size_t index = rank - first_rank_;
-    if (index < nodes_.size() && nodes_[index].alive) ::kill(nodes_[index].pid, number);
+    if (index < nodes_.size() && nodes_[index].alive) tools::signal_node(nodes_[index], number);
 }
 
 void Relay::answer(const net::HostFrame& frame) {
@@ -228,8 +229,10 @@ void Relay::finish() {
         reap();
         link_.flush();
     }
-    for (NodeProcess& node : nodes_)
+    for (NodeProcess& node : nodes_) {
         if (node.socket >= 0) ::close(node.socket);
+        if (node.watch >= 0) ::close(node.watch);
+    }
     for (const auto& [rank, fd] : held_) ::close(fd);
 }
 

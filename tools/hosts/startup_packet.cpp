@@ -121,6 +121,7 @@ void each_text(StartupPacket& packet, const Visit& visit) {
     visit(packet.directory);
     visit(packet.plan.command);
     visit(packet.plan.node_cpus);
+    visit(packet.plan.adopted_at);
     visit(packet.callers);
     visit(packet.environment);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/cpu_list.hpp"
+#include "net/bootstrap/process_manager.hpp"
 #include "tools/exec/placement.hpp"
 #include "tools/launch_test/command.hpp"
 
@@ -134,12 +135,12 @@ TEST(ExecCard, TravelsWhole) {
 }
 
 TEST(WhyAlone, SingletonsWhereAJobWasMeantAreNamed) {
-    variables = {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}};
-    EXPECT_NE(why_alone(given).find("srun has started 4 processes"), std::string::npos);
-    variables = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}};
-    EXPECT_EQ(why_alone(given), "");
+    variables = {{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+    EXPECT_NE(net::why_alone(given).find("srun has started 4 processes"), std::string::npos);
+    variables = {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}};
+    EXPECT_EQ(net::why_alone(given), "");
     variables = {{"PMI_SIZE", "2"}};
-    EXPECT_NE(why_alone(given).find("PMIx"), std::string::npos);
+    EXPECT_NE(net::why_alone(given).find("PMIx"), std::string::npos);
 }
 
 TEST(CpuList, IsReadAsItIsWritten) {

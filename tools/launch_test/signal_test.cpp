@@ -161,10 +161,10 @@ TEST(Signals, ANodeThatEndsWhileItsStackIsReadEndsTheJob) {
         const Outcome done = job.finish();
         EXPECT_LT(now_ns() - killed_at, limit_ns);
         EXPECT_EQ(done.status, 1);
-        EXPECT_EQ(
-            occurrences(done.err, "hiroba: rank " + std::to_string(victim) + " (process " +
-                                      std::to_string(node) + ") ended while its stack was read"),
-            1u)
+        EXPECT_EQ(occurrences(done.err, "hiroba: rank " + std::to_string(victim) + " (process " +
+                                            std::to_string(node) +
+                                            ") ended, and its status was not seen"),
+                  1u)
             << done.err;
     }
 }

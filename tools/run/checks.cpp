@@ -40,6 +40,7 @@ Result<void> look_up_program(RunPlan& plan) {
     plan.program = *program;
     if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
     if (plan.spmd) return {};
+    plan.calls_mpi = plan.nodes > 1 && calls_mpi(plan.program);
     if (const std::string library = spmd_library_of(plan.program);
         plan.nodes > 1 && !library.empty())
         return Error{

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string_view>
+#include <utility>
 
 namespace hiroba::tools {
 
@@ -22,6 +23,15 @@ std::string preloaded(const std::string& library) {
         if (::access((folder + name).c_str(), R_OK) == 0) all += ':' + folder + name;
     return all;
 }
+
+/// What an MPI library of the program is told, where the user says nothing else: it runs on node 0,
+/// and there it may neither fork (a launcher of Open MPI's own), nor use segments of System V, nor
+/// look into calls that map memory, which the runtime makes while it resolves a fault.
+constexpr std::pair<std::string_view, std::string_view> for_mpi[] = {
+    {"OMPI_MCA_ess_singleton_isolated", "1"},
+    {"OMPI_MCA_shmem", "^sysv"},
+    {"UCX_MEM_EVENTS", "n"},
+    {"UCX_TLS", "^sysv"}};
 
 /// The value of `name` in `inherited`, or nullptr.
 const char* value_of(std::span<const char* const> inherited, std::string_view name) {
@@ -74,6 +84,10 @@ std::vector<std::string> node_environment(std::span<const char* const> inherited
         all.push_back(fmt::format("HIROBA_HEAP={}", heap));
     else if (heap != nullptr)
         replace("HIROBA_HEAP", heap);
+
+    for (const auto& [name, value] : for_mpi)
+        if (plan.calls_mpi && value_of(inherited, name) == nullptr)
+            all.push_back(fmt::format("{}={}", name, value));
 
     for (const char* entry : inherited) {
         const std::string_view text = entry;

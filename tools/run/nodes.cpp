@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,16 +163,29 @@ void abandon(std::vector<NodeProcess>& nodes) {
 
 }  // namespace
 
+// The number of a process that is another's child may have become some other process's.
+void signal_node(const NodeProcess& node, int number) {
+    if (node.watch >= 0)
+        ::syscall(SYS_pidfd_send_signal, node.watch, number, nullptr, 0);
+    else
+        ::kill(node.pid, number);
+}
+
 void kill_nodes(const std::vector<NodeProcess>& nodes) {
     for (const NodeProcess& node : nodes)
-        if (node.alive) ::kill(node.pid, SIGKILL);
+        if (node.alive) signal_node(node, SIGKILL);
 }
 
 namespace {
 
 /// libdw, which reads stacks in this process, waits on the thread it reads. If the node ends
 /// meanwhile libdw takes its status, and waitpid() never reports it: found out here.
+/// Of a node that is another's child only that tells, or a pidfd.
 bool ended_untold(const NodeProcess& node) {
+    if (node.watch >= 0) {
+        pollfd entry{node.watch, POLLIN, 0};
+        return node.alive && (node.socket < 0 || ::poll(&entry, 1, 0) > 0);
+    }
     siginfo_t info{};
     return node.alive &&
            ::waitid(P_PID, static_cast<id_t>(node.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the processes of a job: starting them and killing them.
 // Invariant: a node is signalled only until it has been waited for, so its process number is its
-// own. Every node dies with the launcher (PR_SET_PDEATHSIG).
+// own. Every node that was started here dies with the launcher (PR_SET_PDEATHSIG).
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +21,7 @@ struct NodeProcess {
     pid_t pid = -1;
     int socket = -1;     ///< the launcher's end of the control channel
     bool alive = false;  ///< started and not yet waited for
+    int watch = -1;      ///< a pidfd where it is another's child, and ends with its channel too
 };
 
 /// The random key of a new job. An internal error when the kernel gives none.
@@ -36,6 +37,8 @@ Result<JobIdentity> draw_job_key();
 Result<std::vector<NodeProcess>> start_nodes(const RunPlan& plan, JobIdentity job,
                                              const SignalWatch& signals);
 
+/// Sends a signal to a node that is alive.
+void signal_node(const NodeProcess& node, int number);
 /// Sends SIGKILL to every node alive.
 void kill_nodes(const std::vector<NodeProcess>& nodes);
 

@@ -34,6 +34,9 @@ struct RunPlan {
     std::string network = {};  ///< address by which peers reach this host, when there are several
     /// Processors of each node here, as cpu_list() writes them; empty: those of the launcher.
     std::vector<std::string> node_cpus = {};
+    bool calls_mpi = false;  ///< the program is linked with an MPI library
+    /// Where nodes come that run already, as of adopted.hpp; empty: they are started.
+    std::string adopted_at = {};
 
     std::uint32_t nodes_here() const { return local_nodes == 0 ? nodes : local_nodes; }
 };

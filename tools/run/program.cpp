@@ -257,6 +257,11 @@ std::string spmd_library_of(const std::string& path) {
     return {};
 }
 
+bool calls_mpi(const std::string& path) {
+    const auto file = ElfFile::open(path);
+    return file && file->needs_library("libmpi");
+}
+
 bool is_acp_program(const std::string& path) {
     const auto file = ElfFile::open(path);
     return file && file->needs_library("libacp.so");

@@ -36,6 +36,9 @@ std::vector<std::string> refused_entry_points(const std::string& path, const std
 /// Whether the program itself asks for entry points of an OpenMP runtime.
 bool calls_openmp(const std::string& path);
 
+/// Whether it is linked with an MPI library.
+bool calls_mpi(const std::string& path);
+
 /// The library of ours, whose programs enter main on every node, that it is linked with; or empty.
 std::string spmd_library_of(const std::string& path);
 

@@ -179,7 +179,7 @@ void Supervisor::judge(const NodeEvent& ended) {
     const auto said = control_.leaving_status(rank);
     if (ended.untold && !said)
         return lose(rank, WEXITSTATUS(ended.wait_status),
-                    fmt::format("{} ended while its stack was read; how is not known",
+                    fmt::format("{} ended, and its status was not seen: how is not known",
                                 nodes_.name_of(rank)));
     if (!ended.untold && WIFSIGNALED(ended.wait_status)) {
         const int number = WTERMSIG(ended.wait_status);

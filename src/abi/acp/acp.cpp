@@ -15,6 +15,7 @@
 #include "acp/node.hpp"
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
+#include "net/bootstrap/joined_job.hpp"
 
 namespace {
 
@@ -94,7 +95,7 @@ Result<void> join_job() {
     Process& mine = process();
     if (mine.control == nullptr) {
         if (auto valid = hiroba::check_settings(); !valid) return valid;
-        auto job = hiroba::net::read_job_info();
+        auto job = hiroba::net::join_job_info();
         if (!job) return job.error();
         mine.job = *job;
         // Programs that this one executes must not take themselves for ranks.

@@ -23,7 +23,7 @@
 #include "dsm/sync/lock_table.hpp"
 #include "dsm/sync/news_barrier.hpp"
 #include "hiroba/dsm.hpp"
-#include "net/bootstrap/job.hpp"
+#include "net/bootstrap/joined_job.hpp"
 #include "net/kick/kick.hpp"
 #include "net/loss_watch.hpp"
 #include "net/net.hpp"
@@ -79,7 +79,7 @@ private:
 };
 
 Result<void> SpmdNode::start() {
-    auto job = net::read_job_info();
+    auto job = net::join_job_info();
     if (!job) return job.error();
     job_ = *job;
     char host[HOST_NAME_MAX + 1] = {};

@@ -12,7 +12,7 @@
 #include "base/trace.hpp"
 #include "gas/relocatable/relocatable_space.hpp"
 #include "hiroba/gas.hpp"
-#include "net/bootstrap/job.hpp"
+#include "net/bootstrap/joined_job.hpp"
 #include "net/loss_watch.hpp"
 
 namespace hiroba::gas {
@@ -38,7 +38,7 @@ struct Below {
 
 Result<void> Below::open() {
     if (auto valid = check_settings(); !valid) return valid;
-    auto info = net::read_job_info();
+    auto info = net::join_job_info();
     if (!info) return info.error();
     job = *info;
     char host[HOST_NAME_MAX + 1] = {};

@@ -10,7 +10,7 @@
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
 #include "base/trace.hpp"
-#include "net/bootstrap/job.hpp"
+#include "net/bootstrap/joined_job.hpp"
 #include "net/loss_watch.hpp"
 
 namespace hiroba::net {
@@ -50,7 +50,7 @@ Surroundings surroundings_of(const std::shared_ptr<Job>& job) {
 
 Result<std::unique_ptr<NetworkOver>> join_job(const Options& options) {
     if (auto valid = check_settings(); !valid) return valid.error();
-    auto info = read_job_info();
+    auto info = join_job_info();
     if (!info) return info.error();
     const auto job = std::make_shared<Job>();
     job->info = *info;

@@ -32,6 +32,11 @@ enum class ControlKind : std::uint32_t {
     started,        ///< node: body = what it starts outside of the job; number 1: in its own place
     crashed,        ///< node: body = CrashBody; agent: and the report's text. The node waits until
                     ///< the descriptor is closed
+    card,           ///< between a process and its keeper (keeper.hpp): what one process is; the
+                    ///< process asks with rank, and number = processes of the job
+    join,           ///< keeper: body = JobKey; node `rank` of this host, process `number`
+    joined,         ///< the answer: body = JoinedBody, and the node's end of its channel
+    refused,        ///< keeper: number = status; the line has been said
 };
 
 struct ControlHeader {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/exec/pmix_client.hpp"
+#include "net/bootstrap/pmix_client.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
 
-namespace hiroba::tools {
+namespace hiroba::net {
 
 namespace {
 
@@ -60,12 +60,12 @@ struct PmixClient::Library {
     ErrorText error_text = nullptr;
 
     std::string text_of(int status) const {
-        return error_text != nullptr ? error_text(status) : fmt::format("error {}", status);
+        return error_text != nullptr ? error_text(status) : "error " + std::to_string(status);
     }
 };
 
-bool is_pmix_process() {
-    return ::getenv("PMIX_NAMESPACE") != nullptr && ::getenv("PMIX_RANK") != nullptr;
+bool is_pmix_process(GetVariable get) {
+    return get("PMIX_NAMESPACE") != nullptr && get("PMIX_RANK") != nullptr;
 }
 
 PmixClient::PmixClient(std::unique_ptr<Library> library) : library_(std::move(library)) {}
@@ -74,10 +74,8 @@ Result<std::unique_ptr<PmixClient>> PmixClient::connect() {
     // Never unloaded: the library keeps a thread.
     void* const handle = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
-        return unfit(
-            fmt::format("this process was started with PMIx, whose library cannot be "
-                        "loaded: {}. Install it (Debian: libpmix2)",
-                        ::dlerror()));
+        return unfit(std::string("this process was started with PMIx, whose library cannot be ") +
+                     "loaded: " + ::dlerror() + ". Install it (Debian: libpmix2)");
     auto library = std::make_unique<Library>();
     Init init = nullptr;
     const auto find = [handle](auto& function, const char* name) {
@@ -88,16 +86,14 @@ Result<std::unique_ptr<PmixClient>> PmixClient::connect() {
     if (!find(init, "PMIx_Init") || !find(library->finalize, "PMIx_Finalize") ||
         !find(library->put, "PMIx_Put") || !find(library->commit, "PMIx_Commit") ||
         !find(library->fence, "PMIx_Fence") || !find(library->get, "PMIx_Get"))
-        return unfit(fmt::format("libpmix.so.2 lacks a function: {}. Install version 3 or later",
-                                 ::dlerror()));
+        return unfit(std::string("libpmix.so.2 lacks a function: ") + ::dlerror() +
+                     ". Install version 3 or later");
     find(library->error_text, "PMIx_Error_string");
 
     Process& self = library->self;
     if (const int status = init(&self, nullptr, 0); status != 0)
-        return unfit(
-            fmt::format("the launcher's PMIx daemon does not answer: {}. Start with "
-                        "mpirun, or with srun --mpi=pmix",
-                        library->text_of(status)));
+        return unfit("the launcher's PMIx daemon does not answer: " + library->text_of(status) +
+                     ". Start with mpirun, or with srun --mpi=pmix");
     std::unique_ptr<PmixClient> client(new PmixClient(std::move(library)));
     client->rank_ = client->library_->self.rank;
     Process job = client->library_->self;
@@ -105,8 +101,8 @@ Result<std::unique_ptr<PmixClient>> PmixClient::connect() {
     Value* size = nullptr;
     const int status = client->library_->get(&job, job_size_key, nullptr, 0, &size);
     if (status != 0 || size->type != type_uint32)
-        return unfit(fmt::format("PMIx does not say how many processes the job has: {}",
-                                 client->library_->text_of(status)));
+        return unfit("PMIx does not say how many processes the job has: " +
+                     client->library_->text_of(status));
     client->processes_ = size->data.number;
     return client;
 }
@@ -131,10 +127,9 @@ Result<std::vector<std::vector<std::byte>>> PmixClient::exchange(Bytes mine) {
         Value* given = nullptr;
         const int status = library_->get(&from, card_key, nullptr, 0, &given);
         if (status != 0 || given->type != type_byte_object)
-            return unfit(
-                fmt::format("process {} of the job gave no card: {}. Start hiroba exec "
-                            "in all {} of them",
-                            rank, library_->text_of(status), processes_));
+            return unfit("process " + std::to_string(rank) + " of the job gave no card: " +
+                         library_->text_of(status) + ". Start the same program in all " +
+                         std::to_string(processes_) + " of them");
         const auto* const bytes = reinterpret_cast<const std::byte*>(given->data.object.bytes);
         all[rank].assign(bytes, bytes + given->data.object.size);
     }
@@ -147,4 +142,4 @@ Result<void> PmixClient::barrier() {
     return {};
 }
 
-}  // namespace hiroba::tools
+}  // namespace hiroba::net
