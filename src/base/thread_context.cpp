@@ -5,6 +5,7 @@
 // All of it is async-signal-safe: a thread's first fault may be what makes its context.
 #include "base/thread_context.hpp"
 
+#include <asm/prctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <new>
 #include <utility>
 
+#include "base/atomic_window.hpp"
 #include "base/bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/mapping_count.hpp"
@@ -47,6 +49,7 @@ constexpr Owner owner_of(long process, long thread) noexcept {
 struct ThreadPages {
     ThreadContext context;
     TraceRing trace;
+    AtomicWindow window;
     ThreadPages* next = nullptr;  ///< fixed once published in `newest_pages`
     std::atomic<Owner> owner{0};  ///< 0: free
 };
@@ -115,6 +118,25 @@ void publish(ThreadPages* pages) noexcept {
     }
 }
 
+/// A new thread's gs is that of the one that has made it.
+bool is_window_of_any(std::uintptr_t address) noexcept {
+    // Acquire: as in take_used_pages().
+    for (const ThreadPages* pages = newest_pages.load(std::memory_order_acquire); pages != nullptr;
+         pages = pages->next)
+        if (reinterpret_cast<std::uintptr_t>(&pages->window) == address) return true;
+    return false;
+}
+
+/// The thread's gs leads to `window`. A program that has use for gs keeps it, and goes without.
+void show_window(AtomicWindow& window) noexcept {
+    window.self = &window;
+    window.settle();
+    std::uintptr_t used = 0;
+    if (syscall(SYS_arch_prctl, ARCH_GET_GS, &used) != 0) return;
+    if (used != 0 && !is_window_of_any(used)) return;
+    if (syscall(SYS_arch_prctl, ARCH_SET_GS, &window) == 0) own_atomic_window = &window;
+}
+
 [[gnu::noinline]] ThreadContext& make_context() noexcept {
     const int errno_before = errno;
     const Owner self = owner_of(syscall(SYS_getpid), syscall(SYS_gettid));
@@ -134,6 +156,7 @@ void publish(ThreadPages* pages) noexcept {
     // A signal handler may have come first; its context stays, ours is free again.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (own_context == nullptr) {
+        show_window(pages->window);
         own_context = &pages->context;
     } else {
         pages->owner.store(0);
@@ -147,6 +170,17 @@ void publish(ThreadPages* pages) noexcept {
 
 constinit thread_local ThreadContext* own_context
     [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] = nullptr;
+
+constinit thread_local AtomicWindow* own_atomic_window
+    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] = nullptr;
+
+void each_atomic_window(void (*visit)(AtomicWindow& window, void* context),
+                        void* context) noexcept {
+    // Acquire: as in take_used_pages().
+    for (ThreadPages* pages = newest_pages.load(std::memory_order_acquire); pages != nullptr;
+         pages = pages->next)
+        visit(pages->window, context);
+}
 
 ThreadContext* exchange_thread_context(ThreadContext* next) noexcept {
     return std::exchange(own_context, next);

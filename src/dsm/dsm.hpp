@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,9 +40,9 @@ struct MemoryOptions {
     std::uint8_t vain_max = 8;
     /// The lock of a block is kept behind so many atomics of this node there in a row.
     std::uint16_t row_min = 4;
-    /// Threads of a node make atomics on a block whose lock it keeps without the block's latch
-    /// before two of them have met there. For tests.
-    bool announce_at_once = false;
+    /// A block whose lock is kept is open to atomics without a call behind the first. For tests,
+    /// where OwnAtomics::try_go_by makes them.
+    bool open_at_once = false;
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 
@@ -87,11 +88,18 @@ struct MemoryCounts : MissCounts {
 /// node can read the block, and no thread has its latch. They need little stack and no runtime
 /// stack, and touch no register but the general ones. False: nothing was done, and the other
 /// functions do it. Null: always. Thread: any.
+/// @param passes  of pages on which atomics may go by without a call (block/atomic_passes.hpp);
+///                nullptr: of none
 struct OwnAtomics {
     void* context = nullptr;
     bool (*try_enter)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     /// However the section was entered.
     bool (*try_leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
+    const std::atomic<std::uint64_t>* passes = nullptr;
+    /// What a trampoline does by itself, for tests: the calling thread may make its atomic at
+    /// `address` and then ends it.
+    bool (*try_go_by)(void* context, void* address) noexcept = nullptr;
+    void (*end_going_by)(void* context) noexcept = nullptr;
 };
 
 /// One node's part of the shared memory.
@@ -200,6 +208,9 @@ public:
     /// global: nothing was done. Source: the paper, section 3.2 (4).
     virtual bool enter_atomic(void* address, std::size_t bytes) noexcept = 0;
     virtual void leave_atomic(void* address, std::size_t bytes) noexcept = 0;
+    /// Atomics on what is this node's alone need no call: own_atomics() has `passes` from here on.
+    /// Once, before the program's first atomic; only where its code is rewritten.
+    virtual void let_atomics_go_by() noexcept {}
     /// For atomics on what is this node's alone.
     virtual OwnAtomics own_atomics() noexcept { return {}; }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/atomic_window.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/record.hpp"
@@ -233,6 +234,7 @@ bool RuntimeCore::single_start() noexcept {
 void RuntimeCore::note_lost(ThreadState& thread, std::uint64_t sequence) noexcept {
     thread.lost_singles.add(sequence);
     thread_part().lacks_stores = true;
+    note_next_atomic();
 }
 
 void RuntimeCore::forget_lost(ThreadState& thread) noexcept {

@@ -12,7 +12,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
-#include "dsm/block/announced_atomics.hpp"
+#include "dsm/block/atomic_passes.hpp"
 #include "dsm/protocol/block.hpp"
 #include "dsm/protocol/signature.hpp"
 #include "dsm/protocol/stamp.hpp"
@@ -97,16 +97,15 @@ struct Trial {
 
 /// What releases have found of late.
 struct Merging {
-    std::uint8_t vain = 0;      ///< in a row that were told of the block and found it unchanged
-    bool given_up = false;      ///< none has looked at it since it was exclusive
-    bool meets_others = false;  ///< the last one found bytes at the home that were not here
+    std::uint8_t vain = 0;        ///< in a row that were told of the block and found it unchanged
+    bool given_up = false;        ///< none has looked at it since it was exclusive
+    bool meets_others = false;    ///< the last one found bytes at the home that were not here
 };
 
 /// This node's atomics on a block. They are hints where they are read without its latch.
 struct AtomicUse {
-    /// Threads of this node may make theirs without the latch (announced_atomics.hpp). It changes
-    /// with the latch.
-    std::atomic<bool> is_open{false};
+    bool is_open = false;       ///< atomics may go by (atomic_passes.hpp); with the latch
+    std::uint8_t noted = 0;     ///< with the latch, since the lock is kept; up to noted_min
     std::uint64_t at_ns = 0;    ///< when the last one ended; 0: none
     std::uint64_t word = 0;     ///< what that left there
     bool came = false;          ///< the block came from another node for it
@@ -119,15 +118,8 @@ struct AtomicUse {
     /// the latch.
     std::atomic<std::uint32_t> turn_asked{0};
 
+    static constexpr std::uint8_t noted_min = 8;   ///< they are worth what it costs to close it
     static constexpr std::uint16_t worth_min = 8;  ///< in a row, or the next has to be longer
-    /// One of a held block, by a thread among others. Behind those that make a row worth it the
-    /// entry stays in the caches of all cores.
-    void note_among_others() noexcept {
-        const std::atomic_ref made{row};
-        const std::uint16_t before = made.load(std::memory_order_relaxed);
-        if (before < worth_min)
-            made.store(static_cast<std::uint16_t>(before + 1), std::memory_order_relaxed);
-    }
     /// The last release that has begun, whatever threads note at once.
     void note_release(ReleaseNumber begun) noexcept {
         const std::atomic_ref noted{release};
@@ -205,12 +197,12 @@ public:
                 discards_open_.load(std::memory_order_acquire) == 0);
     }
 
-    /// Where threads of this node make atomics without a latch.
-    AnnouncedAtomics& announced() noexcept { return announced_; }
+    /// Where threads of this node make atomics without a call.
+    AtomicPasses& passes() noexcept { return passes_; }
 
 private:
     SparseArray<BlockEntry> entries_;
-    AnnouncedAtomics announced_;
+    AtomicPasses passes_;
     std::atomic<std::uint32_t> discards_open_{0};  ///< begun here, not over everywhere
 };
 

@@ -42,8 +42,9 @@ public:
             add_to(places_->at(thread.place).atomics, 1);
     }
     /// Where no places are kept.
-    void count_atomic_of(const ThreadContext& thread) noexcept {
-        add_to(atomics_[thread.global_thread % atomics_.size()].count, 1);
+    void count_atomic_of(const ThreadContext& thread) noexcept { count_atomics_of(thread, 1); }
+    void count_atomics_of(const ThreadContext& thread, std::uint64_t made) noexcept {
+        add_to(atomics_[thread.global_thread % atomics_.size()].count, made);
     }
     /// The protocol's step for `event`, counted. With the block's latch.
     BlockStep take(const BlockEntry& entry, BlockEvent event) noexcept {

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/atomic_window.hpp"
 #include "base/thread_context.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
@@ -44,6 +45,13 @@ private:
     BlockEntry* entry_;
 };
 
+/// Whether the thread is at an atomic there without a call.
+bool is_going_by(std::uintptr_t address) noexcept {
+    const AtomicWindow* const window = own_atomic_window;
+    return window != nullptr &&
+           window->page.load(std::memory_order_relaxed) == address / page_bytes;
+}
+
 }  // namespace
 
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
@@ -68,9 +76,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         kernel_call(SYS_madvise, range.address, map().shape().stack_bytes, MADV_DODUMP);
         return false;
     }
-    if (thread_part().is_in_atomic_of(block)) {
-        // Between enter_atomic() and leave_atomic(), which who unmaps it waits for: another
-        // thread's release has re-armed write tracking under us.
+    if (thread_part().is_in_atomic_of(block) || is_going_by(address)) {
+        // Between enter_atomic() and leave_atomic(), or without them, which who unmaps it waits
+        // for: another thread's release has re-armed write tracking under us.
         engine_->map(range, Access::write);
         return true;
     }
@@ -79,6 +87,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
     await_last_look();
     const FaultUnderWay under_way{entries_[block], address, write, guess_.quantum};
+    if (write) entries_.passes().close(range);  // atomics let this write go first
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);

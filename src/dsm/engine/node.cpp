@@ -93,6 +93,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
     lock_.ask_by(*this);
     endpoint.on(message::block_wanted, &Node::on_block_wanted, this);
     options_.exclusive &= !is_alone_;
+    if (options_.open_at_once) entries_.passes().start_for_tests();
     endpoint.on(message::spin_seen, &Node::on_spin_seen, this);
     endpoint.on(message::turn_asked, &Node::on_turn_asked, this);
 }

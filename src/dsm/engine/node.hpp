@@ -12,10 +12,12 @@
 #include <memory>
 #include <optional>
 
+#include "base/atomic_window.hpp"
 #include "base/sparse_array.hpp"
 #include "dsm/block/block_lock.hpp"
 #include "dsm/block/block_space.hpp"
 #include "dsm/block/block_table.hpp"
+#include "dsm/block/held_passes.hpp"
 #include "dsm/block/lease_queue.hpp"
 #include "dsm/block/moved_blocks.hpp"
 #include "dsm/block/public_copies.hpp"
@@ -77,6 +79,7 @@ public:
     bool enter_atomic(void* address, std::size_t bytes) noexcept override;
     void leave_atomic(void* address, std::size_t bytes) noexcept override;
     OwnAtomics own_atomics() noexcept override;
+    void let_atomics_go_by() noexcept override { entries_.passes().start(); }
     void flush() noexcept override;
     void others_rest(bool rest) noexcept override { flushes_.others_rest(rest); }
     bool flush_aside() noexcept override;
@@ -92,7 +95,7 @@ public:
     void on_race(RaceReport report, void* context) noexcept override {
         races_.on_race(report, context);
     }
-    MemoryCounts counts() const noexcept override { return statistics_.counts(); }
+    MemoryCounts counts() const noexcept override;
     void each_place(PlaceVisit visit, void* context) const noexcept override {
         statistics_.each_place(visit, context);
     }
@@ -208,13 +211,15 @@ private:
     bool may_enter_own(void* address, std::size_t bytes) noexcept;
     bool may_leave_own(ThreadContext& thread, void* address, std::size_t bytes) noexcept;
     bool note_held_atomic_now(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
-    bool may_enter_announced(ThreadContext& thread, BlockId block, std::uint64_t offset) noexcept;
-    bool may_leave_announced(ThreadContext& thread, BlockId block, std::uint64_t offset,
-                             std::size_t bytes) noexcept;
-    bool note_announced_now(ThreadContext& thread, BlockId block, std::uint64_t offset,
-                            std::size_t bytes) noexcept;
-    bool latch_announced(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
-    void close_to_announced(BlockId block) noexcept;
+    static bool try_go_by(void* node, void* address) noexcept;
+    static void end_going_by(void* node) noexcept;
+    void close_to_atomics(BlockId block) noexcept;
+    void let_next_go_by(BlockId block, std::uintptr_t address) noexcept;
+    void may_let_go_by(BlockId block, std::uintptr_t address) noexcept;
+    bool open_to_atomics(BlockId block, bool is_held, std::uintptr_t address) noexcept;
+    std::uint32_t settle_window(AtomicWindow& window, bool is_held) noexcept;
+    void note_passed(BlockId block) noexcept;
+    void close_held_passes() noexcept;
     void open_version(BlockId block, const LockToken& token, Timestamp wts) noexcept;
     void end_atomic(BlockEntry& entry) noexcept;
     // Blocks whose lock this node holds meanwhile (node_held.cpp).
@@ -335,6 +340,7 @@ private:
     void learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept;
     bool has_untold_work() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
+    void begin_release() noexcept;
     bool has_nothing_to_release() noexcept;
     void note_release() noexcept;
     void end_release() noexcept;
@@ -407,6 +413,7 @@ private:
     BlockSpace space_;
 
     BlockTable entries_;
+    HeldPasses held_passes_;
     MovedBlocks moved_;
     PublicCopies copies_;
     BlockLock lock_;

@@ -120,16 +120,10 @@ bool Node::try_enter_atomic(BlockId block, bool gives_way, std::uint64_t now,
                             PublicCopies::Reading* along, Stamp& missing) noexcept {
     BlockEntry& entry = entries_[block];
     const bool orders = options_.atomics == MemoryOptions::Atomics::acq_rel;
-    const bool meets = !entry.latch.try_lock();  // another thread of this node
-    if (meets) entry.latch.lock();
+    entry.latch.lock();
     note_use(entry);
     missing = {};
-    if (keeps_lock(entry.state)) {
-        // The lock is kept: who was to keep it has opened the latch since.
-        if (meets || options_.announce_at_once)
-            entry.atomics.is_open.store(true, std::memory_order_relaxed);
-        return enter_own(block);
-    }
+    if (keeps_lock(entry.state)) return enter_own(block);
     const LockToken token = lock_.lock(block, along);
     const bool moves = token.home != self_ && token.wts != copies_.own_wts(block);
     entry.atomics.came = token.home != self_;
@@ -219,34 +213,20 @@ void Node::open_version(BlockId block, const LockToken& token, Timestamp wts) no
     if (tried == Tried::first) entry.trial.by = release_.numbers().begun() + 1;
 }
 
-// True: with the latch, as behind enter_own(). False: another thread has it, and waits for this
-// one, whose atomic is over: what it has written goes where that one has what is there.
-bool Node::latch_announced(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept {
-    BlockEntry& entry = entries_[block];
-    Backoff backoff;
-    bool latched = false;
-    while (!(latched = entry.latch.try_lock()) &&
-           entry.atomics.is_open.load(std::memory_order_relaxed))
-        backoff.pause();
-    if (!latched && entry.state == BlockState::held) note_held_atomic(block, offset, bytes);
-    thread_part().atomic_block = 0;
-    entries_.announced().leave(this_thread());
-    return latched;
-}
-
 void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::uint64_t offset = *map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     const BlockId block = block_at(offset);
     BlockEntry& entry = entries_[block];
     statistics_.count_atomic();
-    if (thread_part().is_announced() && !latch_announced(block, offset, bytes))
-        return end_turn(entry);
     if (entry.state == BlockState::exclusive) return end_atomic(entry);
     if (entry.state == BlockState::held) {
         note_held_atomic(block, offset, bytes);
         const bool lets_go = debts_.board().is_block_wanted() &&
                              (entry.atomics.vain || !guess_.quantum.goes_on(now_ns()));
-        if (lets_go) end_hold(block);
+        if (lets_go)
+            end_hold(block);
+        else
+            let_next_go_by(block, reinterpret_cast<std::uintptr_t>(address));
         end_atomic(entry);
         if (lets_go) end_quantum();
         return;

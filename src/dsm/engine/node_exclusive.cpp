@@ -147,18 +147,21 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
            trial.by <= news_.known_release();
 }
 
-// With the latch. Threads that make an atomic there without it have made it before this returns.
-void Node::close_to_announced(BlockId block) noexcept {
-    std::atomic<bool>& is_open = entries_[block].atomics.is_open;
-    if (!is_open.load(std::memory_order_relaxed)) return;
-    is_open.store(false, std::memory_order_relaxed);
-    entries_.announced().await_none(block);
+// With the latch. Atomics that go by there are over before this returns, and noted.
+void Node::close_to_atomics(BlockId block) noexcept {
+    AtomicUse& use = entries_[block].atomics;
+    use.noted = 0;
+    if (!std::exchange(use.is_open, false)) return;
+    const AddressRange range = program_range(block);
+    entries_.passes().close(range);
+    entries_.passes().await_none(range);
+    note_passed(block);
 }
 
 // With the block's latch. A stack stays accessible whatever others do to it.
 void Node::share_again(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
-    close_to_announced(block);
+    close_to_atomics(block);
     entry.state = take(entry, BlockEvent::wanted).next;
     if (is_pinned(offset_of(block))) entry.state = take(entry, BlockEvent::pinned_fault).next;
 }
@@ -462,7 +465,7 @@ bool Node::goes_whole(BlockId block) noexcept {
 void Node::gather_to_hand_over(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (acquire_.invalidation().is_full()) hand_over_gathered();
-    close_to_announced(block);
+    close_to_atomics(block);
     entry.state = take(entry, BlockEvent::handed_over).next;
     entry.watched = false;
     const AddressRange range = program_range(block);

@@ -88,7 +88,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool orders = flusher == Flusher::program || news_.program_flushes();
     const std::scoped_lock guard{flushes_};
     const std::scoped_lock role{release_};
-    release_.begin();
+    begin_release();
     gather_work(others);
     drop_unchanged_work(Look::first);
     const bool untold = has_untold_work();

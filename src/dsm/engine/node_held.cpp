@@ -5,8 +5,12 @@
 // Invariant: while a block is held this node has its lock and is its home. Write tracking goes on,
 // so that each release finds what was written there since, by atomics or otherwise.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
+#include "base/atomic_window.hpp"
 #include "base/clock.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
@@ -80,6 +84,46 @@ void Node::end_quantum() noexcept {
     serve_wanted();
     debts_.want_own();
     pay();
+}
+
+// With the latch, all being closed there: what atomics without a call may have done to a held
+// block.
+void Node::note_passed(BlockId block) noexcept {
+    BlockEntry& entry = entries_[block];
+    if (entry.state != BlockState::held) return;
+    entry.atomics.note_release(release_.numbers().begun());
+    if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
+        races_.note_atomics(block, private_copy(block), copies_.own(block));
+}
+
+// Nobody comes in at any block, then all that are in have left, and then it is noted what they have
+// done: one fence for all.
+void Node::close_held_passes() noexcept {
+    if (!held_passes_.any()) return;
+    std::array<BlockId, HeldPasses::most> closed;
+    std::size_t count = 0;
+    held_passes_.take([&](BlockId block) {
+        BlockEntry& entry = entries_[block];
+        const std::scoped_lock guard{entry.latch};
+        if (entry.state != BlockState::held || !std::exchange(entry.atomics.is_open, false)) return;
+        entries_.passes().close(program_range(block));
+        closed[count++] = block;
+    });
+    if (count == 0) return;
+    entries_.passes().await_all();
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::scoped_lock guard{entries_[closed[i]].latch};
+        note_passed(closed[i]);
+    }
+}
+
+// With what threads have done since they were last asked.
+MemoryCounts Node::counts() const noexcept {
+    MemoryCounts all = statistics_.counts();
+    each_atomic_window([](AtomicWindow& window,
+                          void* sum) { static_cast<MemoryCounts*>(sum)->atomics += window.made(); },
+                       &all);
+    return all;
 }
 
 // A row that was short has to be longer the next time.

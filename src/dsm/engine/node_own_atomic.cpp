@@ -5,6 +5,8 @@
 // file is compiled for general registers alone, and calls nothing that is not compiled with it:
 // what another translation unit holds of the same inline function may be linked in its place
 // (test/house/check_vectors.py looks at what came of it).
+#include <algorithm>
+
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/thread_part.hpp"
@@ -14,11 +16,30 @@ namespace hiroba::dsm {
 #if defined(HIROBA_SANITIZED) || !defined(__OPTIMIZE__)
 // What else is called may use vectors.
 OwnAtomics Node::own_atomics() noexcept { return {}; }
+void Node::let_next_go_by(BlockId, std::uintptr_t) noexcept {}
 #else
 OwnAtomics Node::own_atomics() noexcept {
-    return {this, &Node::try_enter_own, &Node::try_leave_own};
+    return {this,
+            &Node::try_enter_own,
+            &Node::try_leave_own,
+            entries_.passes().table(),
+            &Node::try_go_by,
+            &Node::end_going_by};
 }
 #endif
+
+namespace {
+/// Whether atomics of the calling thread have gone by unnoted: the one that comes behind them looks
+/// for what other nodes want.
+[[gnu::always_inline]] inline bool has_gone_by() noexcept {
+    const AtomicWindow* const window = own_atomic_window;
+    return window != nullptr && window->made() != 0;
+}
+}  // namespace
+
+[[gnu::flatten]] void Node::let_next_go_by(BlockId block, std::uintptr_t address) noexcept {
+    may_let_go_by(block, address);
+}
 
 [[gnu::flatten]] bool Node::try_enter_own(void* node, void* address, std::size_t bytes) noexcept {
     return static_cast<Node*>(node)->may_enter_own(address, bytes);
@@ -39,7 +60,6 @@ OwnAtomics Node::own_atomics() noexcept {
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
     if (block_at(*offset + bytes - 1) != block) return false;
-    if (may_enter_announced(*thread, block, *offset)) return true;
     if (!entry.latch.try_lock()) return false;
     // Relaxed: as in try_enter_atomic(). A write of this node goes first.
     if (!keeps_lock(entry.state) || entry.watched ||
@@ -59,9 +79,6 @@ OwnAtomics Node::own_atomics() noexcept {
     if (thread_part(thread).atomic_block == 0) return false;  // guarded without this node
     const auto block = static_cast<BlockId>(thread_part(thread).atomic_block - 1);
     BlockEntry& entry = entries_[block];
-    if (thread_part(thread).is_announced())
-        return may_leave_announced(
-            thread, block, *map().offset_of(reinterpret_cast<std::uintptr_t>(address)), bytes);
     if (!keeps_lock(entry.state) || statistics_.has_places() ||
         // Relaxed: as in end_turn().
         entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
@@ -72,73 +89,77 @@ OwnAtomics Node::own_atomics() noexcept {
     }
     thread_part(thread).atomic_block = 0;
     statistics_.count_atomic_of(thread);
+    may_let_go_by(block, reinterpret_cast<std::uintptr_t>(address));
     entry.latch.unlock();
     return true;
 }
 
-// False: it has to be made with the latch.
-[[gnu::always_inline]] inline bool Node::may_enter_announced(ThreadContext& thread, BlockId block,
-                                                             std::uint64_t offset) noexcept {
-    BlockEntry& entry = entries_[block];
-    const std::atomic<bool>& is_open = entry.atomics.is_open;
-    if (!is_open.load(std::memory_order_relaxed) || !entries_.announced().enter(thread, block))
-        return false;
-    // Behind enter(): who has closed it meanwhile has found the announcement, or is found here.
-    if (!is_open.load(std::memory_order_relaxed) ||
-        entry.writes.faults.load(std::memory_order_relaxed) != 0) {
-        entries_.announced().leave(thread);
-        return false;
+// Notes what has gone by. @return how many may do so next: as many as the thread makes in a short
+// while, so that what other nodes want is looked for that often
+[[gnu::always_inline]] inline std::uint32_t Node::settle_window(AtomicWindow& window,
+                                                                bool is_held) noexcept {
+    constexpr std::uint64_t while_ticks = 8'000, most = 64, least = 4;
+    const std::uint64_t tick = __builtin_ia32_rdtsc(), passed = tick - window.given_tick;
+    const std::uint32_t made = window.settle();
+    window.given_tick = tick;
+    if (made > 0) {
+        statistics_.count_atomics_of(*this_thread_if_known(), made);
+        if (is_held) {
+            guess_.quantum.note_atomics_now(made);
+            debts_.board().note_active(false);
+        }
     }
-    end_going_first(thread);
-    // As in enter_own(). Looked at first: the entry is to stay in the caches of all cores.
-    const std::atomic_ref as_taken{entry.trial.as_taken};
-    if (as_taken.load(std::memory_order_relaxed)) as_taken.store(false, std::memory_order_relaxed);
-    ThreadPart& part = thread_part(thread);
-    part.atomic_block = (block + std::uint64_t{1}) | ThreadPart::announced;
-    // Else the word is left alone: read and then written it goes from core to core twice.
-    part.knows_word = debts_.board().is_block_wanted();
-    if (part.knows_word) part.atomic_word = word_at(offset);
+    if (passed > while_ticks * most) return 0;
+    const std::uint64_t next = std::min(while_ticks * (made + 1) / (passed + 1), most);
+    return next < least ? 0 : static_cast<std::uint32_t>(next);
+}
+
+// With the latch, behind an atomic: whether the thread's next ones go by.
+[[gnu::always_inline]] inline void Node::may_let_go_by(BlockId block,
+                                                       std::uintptr_t address) noexcept {
+    if (!entries_.passes().are_usable() || statistics_.has_places()) return;
+    AtomicUse& use = entries_[block].atomics;
+    const bool is_held = entries_[block].state == BlockState::held;
+    if (options_.open_at_once) {
+        open_to_atomics(block, is_held, address);
+        return;
+    }
+    AtomicWindow* const window = own_atomic_window;
+    if (window == nullptr) return;
+    const std::uint32_t next = settle_window(*window, is_held);
+    if (next == 0) return;
+    if (use.noted < AtomicUse::noted_min) {
+        ++use.noted;
+        return;
+    }
+    if (!open_to_atomics(block, is_held, address)) return;
+    window->given = next;
+    window->left = static_cast<std::int32_t>(next);
+}
+
+// With the latch. A release that begins either finds the block on the list, or is noted here as one
+// that has begun.
+[[gnu::always_inline]] inline bool Node::open_to_atomics(BlockId block, bool is_held,
+                                                         std::uintptr_t address) noexcept {
+    AtomicUse& use = entries_[block].atomics;
+    if (!use.is_open) {
+        if (is_held && !held_passes_.put(block)) return false;
+        use.is_open = true;
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with OwnReleases::begin()
+        if (is_held) use.note_release(release_.numbers().begun());
+    }
+    entries_.passes().open(address);
     return true;
 }
 
-// The state stays as it is until leave().
-[[gnu::always_inline]] inline bool Node::may_leave_announced(ThreadContext& thread, BlockId block,
-                                                             std::uint64_t offset,
-                                                             std::size_t bytes) noexcept {
-    BlockEntry& entry = entries_[block];
-    if (statistics_.has_places() || entry.atomics.turn_asked.load(std::memory_order_relaxed) != 0)
-        return false;
-    if (entry.state == BlockState::held && !note_announced_now(thread, block, offset, bytes))
-        return false;
-    statistics_.count_atomic_of(thread);
-    thread_part(thread).atomic_block = 0;
-    entries_.announced().leave(thread);
-    return true;
+// As a trampoline does it.
+bool Node::try_go_by(void* node, void* address) noexcept {
+    Node& self = *static_cast<Node*>(node);
+    return self.entries_.passes().enter(this_thread(), reinterpret_cast<std::uintptr_t>(address));
 }
 
-// As note_held_atomic_now(), by a thread among others. Hints are left out: what the last one left,
-// and how long the row is beyond what makes it worth it.
-[[gnu::always_inline]] inline bool Node::note_announced_now(ThreadContext& thread, BlockId block,
-                                                            std::uint64_t offset,
-                                                            std::size_t bytes) noexcept {
-    ThreadPart& part = thread_part(thread);
-    const bool counts = part.announced_atomics % 16 == 15;
-    if ((counts || (part.knows_word && word_at(offset) == part.atomic_word)) &&
-        debts_.board().is_block_wanted())
-        return false;
-    const std::size_t at = space_.offset_in_block(offset);
-    if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel &&
-        !races_.note_atomic_among_others(block, at, private_copy(block) + at,
-                                         copies_.own(block) + at, bytes))
-        return false;
-    ++part.announced_atomics;
-    if (counts) {
-        guess_.quantum.note_atomics_now(16);
-        debts_.board().note_active(false);
-    }
-    entries_[block].atomics.note_among_others();
-    entries_[block].atomics.note_release(release_.numbers().begun());
-    return true;
+void Node::end_going_by(void* node) noexcept {
+    static_cast<Node*>(node)->entries_.passes().leave(this_thread());
 }
 
 // As note_held_atomic(). False: nothing was noted, since another node wants a block and this is one
@@ -148,7 +169,8 @@ OwnAtomics Node::own_atomics() noexcept {
     AtomicUse& use = entries_[block].atomics;
     const std::uint64_t word = word_at(offset);
     const bool counts = use.row % 16 == 15;
-    if ((counts || word == use.word) && debts_.board().is_block_wanted()) return false;
+    const bool looks = counts || word == use.word || has_gone_by();
+    if (looks && debts_.board().is_block_wanted()) return false;
     const std::size_t at = space_.offset_in_block(offset);
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel &&
         !races_.note_atomic_now(block, at, private_copy(block) + at, copies_.own(block) + at,

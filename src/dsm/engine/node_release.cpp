@@ -52,11 +52,19 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     const RecordedWork recorded{RecordKind::release};
     const std::scoped_lock role{release_};
     note_release();
-    release_.begin();
+    begin_release();
     gather_work(others);
     trace("dsm.release", release_.work().size());
     merge_until_quiet(others);
     end_release();
+}
+
+// With the role. Atomics without a call note no release: those before this one are told by it, and
+// those that come later find their block closed, or make the next one owed.
+void Node::begin_release() noexcept {
+    close_held_passes();
+    release_.begin();
+    close_held_passes();  // opened by who has not seen that it begins
 }
 
 // Looks again for what other threads have written while this thread looked at one block after the

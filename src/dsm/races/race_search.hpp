@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "base/sparse_array.hpp"
@@ -113,6 +114,12 @@ public:
     void note_atomic(BlockId block, std::size_t at, const std::byte* ours, const std::byte* twin,
                      std::size_t bytes) noexcept {
         atomic_log_.note_atomic(block, this_change().epoch, at, ours, twin, bytes);
+    }
+    /// Likewise, of a block whose atomics were not noted one by one. With all closed there.
+    void note_atomics(BlockId block, const std::byte* ours, const std::byte* twin) noexcept {
+        for (std::size_t at = 0; at < around_.space.block_bytes(); at += sizeof(std::uint64_t))
+            if (std::memcmp(ours + at, twin + at, sizeof(std::uint64_t)) != 0)
+                note_atomic(block, at, ours + at, twin + at, sizeof(std::uint64_t));
     }
     /// Likewise; false: it takes longer, and nothing was noted.
     bool note_atomic_now(BlockId block, std::size_t at, const std::byte* ours,

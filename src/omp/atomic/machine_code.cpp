@@ -66,6 +66,11 @@ void MachineCode::compare_constant(const std::uint64_t* constant) {
     relative(reinterpret_cast<std::uintptr_t>(constant));
 }
 
+void MachineCode::add_constant(const std::uint64_t* constant) {
+    bytes({0x48, 0x03, 0x3d});
+    relative(reinterpret_cast<std::uintptr_t>(constant));
+}
+
 void MachineCode::call_constant(const std::uint64_t* constant) {
     bytes({0xff, 0x15});
     relative(reinterpret_cast<std::uintptr_t>(constant));

@@ -34,6 +34,11 @@ public:
     void load_constant(std::uintptr_t value);              ///< rsi = value
     void compare_constant(const std::uint64_t* constant);  ///< cmp rdi, [constant]
     void call_constant(const std::uint64_t* constant);     ///< call [constant]
+    void add_constant(const std::uint64_t* constant);      ///< add rdi, [constant]
+    /// An instruction up to its absolute 32-bit displacement, and that.
+    void at_segment(std::initializer_list<std::uint8_t> opcode, std::int32_t displacement) {
+        at_stack(opcode, displacement);
+    }
     // 8 bytes at [rsp + offset].
     void load_rax(std::int32_t offset) { at_stack({0x48, 0x8b, 0x84, 0x24}, offset); }
     void load_rdi(std::int32_t offset) { at_stack({0x48, 0x8b, 0xbc, 0x24}, offset); }

@@ -14,6 +14,7 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential) {
     hooks.leave = [](void* context, void* address, std::size_t bytes) noexcept {
         static_cast<dsm::SharedMemory*>(context)->leave_atomic(address, bytes);
     };
+    memory.let_atomics_go_by();
     hooks.own = memory.own_atomics();
     hooks.flush = [](void* context) noexcept { static_cast<dsm::SharedMemory*>(context)->flush(); };
     hooks.leaves_to_join = &leave_to_join;

@@ -180,7 +180,8 @@ Result<RewriteSummary> rewrite(const RewriteTarget& target, const AtomicHooks& h
 
     auto zone = TrampolineZone::create(reach_of(scan, code->object), scan.sites.size(),
                                        hulls_of(hooks.global),
-                                       scan.wide_vectors ? VectorUse::all : VectorUse::xmm);
+                                       scan.wide_vectors ? VectorUse::all : VectorUse::xmm,
+                                       hooks.sequential ? nullptr : hooks.own.passes);
     if (!zone) return Error{zone.error().kind, target.path + ": " + zone.error().text};
 
     auto object = std::make_unique<RewrittenObject>();

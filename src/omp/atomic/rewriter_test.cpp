@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -20,7 +21,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/atomic_window.hpp"
 #include "base/latch.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/block/atomic_passes.hpp"
 #include "omp/atomic/fault_trap.hpp"
 #include "omp/atomic/rewriter_test_forms.hpp"
 #include "omp/atomic/rewriter_test_run.hpp"
@@ -95,6 +99,42 @@ struct Hooks {
 };
 Hooks hooks_seen;
 
+/// As AtomicPasses::table(): none is open until a test says so.
+std::array<std::atomic<std::uint64_t>, dsm::AtomicPasses::places> open_pages{};
+
+/// While one lives, the calling thread's atomics on the pages of `arena` go by.
+class GoingBy {
+public:
+    explicit GoingBy(const std::byte* arena) {
+        this_thread();  // makes the window
+        for (std::size_t at = 0; at < arena_bytes; at += page_bytes) open(arena + at);
+        open(form_word);
+        window().given = many;
+        window().left = many;
+    }
+    GoingBy(const GoingBy&) = delete;
+    GoingBy& operator=(const GoingBy&) = delete;
+    ~GoingBy() {
+        for (auto& page : open_pages) page = 0;
+        window().settle();
+    }
+    static AtomicWindow& window() { return *own_atomic_window; }
+    /// How many have gone by since the last call.
+    static std::uint32_t taken() {
+        const std::uint32_t made = window().made();
+        window().given = many;
+        window().left = many;
+        return made;
+    }
+
+private:
+    static constexpr int many = 1000;
+    static void open(const void* address) {
+        const std::uint64_t page = reinterpret_cast<std::uintptr_t>(address) / page_bytes;
+        open_pages[page % open_pages.size()] = page;
+    }
+};
+
 /// Overwrites what a hook is allowed to: all vectors and errno.
 void clobber() {
     if (__builtin_cpu_supports("avx512f")) {
@@ -155,6 +195,7 @@ struct Rewritten {
         hooks.leave = leave;
         hooks.flush = flush;
         hooks.leaves_to_join = leaves_to_join;
+        hooks.own.passes = open_pages.data();
         hooks.global = {{reinterpret_cast<std::uintptr_t>(global), arena_bytes},
                         {reinterpret_cast<std::uintptr_t>(form_word), sizeof form_word}};
         summary = rewrite(object(rewritten_begin, rewritten_end), hooks);
@@ -365,6 +406,64 @@ TEST(Rewriter, AnInstructionOnGlobalMemoryBehavesAsBeforeBetweenBothHooks) {
             EXPECT_EQ(hooks_seen.left, hooks_seen.entered) << form.name;
         }
     }
+}
+
+TEST(Rewriter, AnInstructionOnAnOpenPageBehavesAsBeforeAndCallsNoHook) {
+    ASSERT_TRUE(rewritten().summary);
+    const GoingBy open{rewritten().global};
+    if (own_atomic_window == nullptr) GTEST_SKIP() << "the gs register is in use";
+    std::size_t went_by = 0;
+    for (const Form& form : atomic_forms) {
+        if (std::strcmp(form.name, "address_size_prefix") == 0) continue;  // never on 64-bit memory
+        for (unsigned seed = 0; seed < 24; ++seed) {
+            const Outcome plain = run(form.plain, rewritten().global, seed);
+            hooks_seen.clear();
+            GoingBy::taken();
+            const Outcome changed = run(form.rewritten, rewritten().global, seed);
+            expect_same(form, plain, changed, seed);
+            const bool jumped_over =
+                std::strcmp(form.name, "branch_into_middle") == 0 && (plain.registers.rcx & 0x80);
+            const std::uint32_t taken = GoingBy::taken();
+            EXPECT_EQ(hooks_seen.entered + taken, jumped_over ? 0u : 1u) << form.name;
+            EXPECT_EQ(GoingBy::window().page, 0u) << form.name;
+            went_by += taken;
+        }
+    }
+    // What is not aligned is called for, and what a join may take over.
+    EXPECT_GT(went_by, std::size(atomic_forms) * 24 / 2);
+}
+
+TEST(Rewriter, AnInstructionIsCalledForWhereItMayNotGoBy) {
+    ASSERT_TRUE(rewritten().summary);
+    const GoingBy open{rewritten().global};
+    if (own_atomic_window == nullptr) GTEST_SKIP() << "the gs register is in use";
+    const Form* const found = std::ranges::find_if(atomic_forms, [](const Form& form) {
+        GoingBy::taken();
+        run(form.rewritten, rewritten().global, 0);
+        return GoingBy::taken() == 1;
+    });
+    ASSERT_NE(found, std::end(atomic_forms));
+    const Form& form = *found;
+    const auto calls = [&](const char* why) {
+        hooks_seen.clear();
+        const Outcome plain = run(form.plain, rewritten().global, 0);
+        const Outcome changed = run(form.rewritten, rewritten().global, 0);
+        expect_same(form, plain, changed, 0);
+        EXPECT_EQ(hooks_seen.entered, 1u) << why;
+    };
+    AtomicWindow& window = GoingBy::window();
+    window.left = 0;
+    calls("none is left");
+    EXPECT_EQ(window.left, -1);
+    window.left = 5;
+    window.page = 1;
+    calls("a handler of a signal, within another atomic");
+    EXPECT_EQ(window.page, 1u);
+    window.page = 0;
+    for (auto& page : open_pages) page = 0;
+    calls("the page is closed");
+    EXPECT_EQ(window.left, 5);
+    EXPECT_EQ(window.page, 0u);
 }
 
 TEST(Rewriter, AHookThatDeclinesLeavesTheInstructionAsItWas) {

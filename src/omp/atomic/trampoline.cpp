@@ -9,12 +9,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <utility>
 
+#include "base/atomic_window.hpp"
 #include "base/fatal.hpp"
+#include "dsm/block/atomic_passes.hpp"
 #include "omp/atomic/machine_code.hpp"
 
 namespace hiroba::omp {
@@ -24,12 +27,13 @@ namespace {
 struct ZoneConstants {
     std::uint64_t before;
     std::uint64_t after;
+    std::uint64_t passes;  ///< OwnAtomics::passes
     struct Hull {
         std::uint64_t low, high;
     } hulls[hulls_max];
 };
 
-constexpr std::size_t trampoline_bytes_max = 496;  // the longest is about 450
+constexpr std::size_t trampoline_bytes_max = 704;  // the longest is about 650
 constexpr std::size_t constants_bytes = round_up(sizeof(ZoneConstants), cache_line_bytes);
 
 // Bytes between the program's stack pointer and ours: red zone, rax, rdi; then flags, address, and
@@ -130,6 +134,82 @@ void flush_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord&
     run_and_return(code, site);  // the fence itself, for the threads of this node
 }
 
+/// Distance of the calling thread's word for its window from its fs, as every thread's.
+std::int32_t window_in_tls() {
+    std::uintptr_t fs = 0;
+    asm("mov %%fs:0, %0" : "=r"(fs));
+    return static_cast<std::int32_t>(reinterpret_cast<std::uintptr_t>(&own_atomic_window) - fs);
+}
+
+/// Carries out the instruction at once where its page is open to that (dsm/block/atomic_passes.hpp)
+/// and the thread may go by; else goes on. From announcing the page up to taking that back nothing
+/// is touched but the operand and memory private to the node: the thread takes no other fault.
+void go_by(MachineCode& code, const CodeSite& site, const SiteRecord& record,
+           const ZoneConstants& constants) {
+    constexpr auto page = static_cast<std::int32_t>(offsetof(AtomicWindow, page)),
+                   left = static_cast<std::int32_t>(offsetof(AtomicWindow, left)),
+                   flags = static_cast<std::int32_t>(offsetof(AtomicWindow, flags)),
+                   rax = static_cast<std::int32_t>(offsetof(AtomicWindow, rax)),
+                   rdi = static_cast<std::int32_t>(offsetof(AtomicWindow, rdi)),
+                   address = static_cast<std::int32_t>(offsetof(AtomicWindow, address));
+    static_assert(offsetof(AtomicWindow, self) == 0 && dsm::AtomicPasses::places == 4096);
+    std::byte* crosses = nullptr;
+    if (record.operand_bytes > 1) {
+        const auto mask = static_cast<std::uint8_t>(record.operand_bytes - 1);
+        code.bytes({0x40, 0xf6, 0xc7, mask});  // test dil, mask
+        crosses = code.jump_later(0x85);
+    }
+    code.bytes({0x48, 0x89, 0x44, 0x24, 0xf8});                        // mov [rsp - 8], rax
+    code.at_segment({0x64, 0x48, 0x8b, 0x04, 0x25}, window_in_tls());  // mov rax, fs:[...]
+    code.bytes({0x48, 0x85, 0xc0});                                    // test rax, rax
+    std::byte* const has_none = code.jump_later(0x84);
+    code.at_segment({0x65, 0x48, 0x3b, 0x04, 0x25}, 0);  // cmp rax, gs:[self]
+    std::byte* const is_other = code.jump_later(0x85);
+    code.at_segment({0x65, 0x48, 0x83, 0x3c, 0x25}, page);  // cmp gs:[page], 0
+    code.bytes({0});
+    std::byte* const is_inside = code.jump_later(0x85);
+    code.at_segment({0x65, 0x83, 0x2c, 0x25}, left);  // sub gs:[left], 1
+    code.bytes({1});
+    std::byte* const is_noted = code.jump_later(0x88);
+
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0xf8});                // mov rax, [rsp - 8]
+    code.at_segment({0x65, 0x48, 0x89, 0x04, 0x25}, flags);    // mov gs:[flags], rax
+    code.at_segment({0x65, 0x48, 0x89, 0x3c, 0x25}, address);  // mov gs:[address], rdi
+    code.load_rax(8);
+    code.at_segment({0x65, 0x48, 0x89, 0x04, 0x25}, rax);
+    code.load_rax(0);
+    code.at_segment({0x65, 0x48, 0x89, 0x04, 0x25}, rdi);
+    code.bytes({0x48, 0x89, 0xf8, 0x48, 0xc1, 0xe8, 0x0c});  // mov rax, rdi; shr rax, 12
+    code.at_segment({0x65, 0x48, 0x89, 0x04, 0x25}, page);   // announced
+    code.bytes({0x89, 0xc7, 0x81, 0xe7, 0xff, 0x0f, 0, 0});  // mov edi, eax; and edi, 4095
+    code.bytes({0xc1, 0xe7, 0x03});                          // shl edi, 3
+    code.add_constant(&constants.passes);                    // add rdi, [...]
+    code.bytes({0x48, 0x39, 0x07});                          // cmp [rdi], rax
+    std::byte* const is_closed = code.jump_later(0x85);
+    code.at_segment({0x65, 0x48, 0x8b, 0x04, 0x25}, flags);
+    code.bytes({0x04, 0x7f, 0x9e});  // add al, 127; sahf
+    code.at_segment({0x65, 0x48, 0x8b, 0x3c, 0x25}, rdi);
+    code.at_segment({0x65, 0x48, 0x8b, 0x04, 0x25}, rax);
+    code.copy(site, pushed_at_entry);
+    code.at_segment({0x65, 0x48, 0xc7, 0x04, 0x25}, page);  // mov gs:[page], 0
+    code.bytes({0, 0, 0, 0});
+    code.move_stack(pushed_at_entry);
+    code.jump(site.address + site.length);
+
+    code.land(is_closed);
+    code.at_segment({0x65, 0x48, 0xc7, 0x04, 0x25}, page);
+    code.bytes({0, 0, 0, 0});
+    code.at_segment({0x65, 0x83, 0x04, 0x25}, left);  // add gs:[left], 1
+    code.bytes({1});
+    code.at_segment({0x65, 0x48, 0x8b, 0x04, 0x25}, flags);
+    code.at_segment({0x65, 0x48, 0x8b, 0x3c, 0x25}, address);
+    std::byte* const calls = code.jump_later(0xe9);
+    for (std::byte* const jump : {has_none, is_other, is_inside, is_noted}) code.land(jump);
+    code.bytes({0x48, 0x8b, 0x44, 0x24, 0xf8});  // mov rax, [rsp - 8]
+    code.land(calls);
+    if (crosses != nullptr) code.land(crosses);
+}
+
 /// The instruction between the two hooks, on the address that `before` was told.
 void global_path(MachineCode& code, const CodeSite& site, const SiteRecord& record,
                  const ZoneConstants& constants) {
@@ -184,6 +264,7 @@ void atomic_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord
     run_and_return(code, site);
     if (hull_count == 0) return;
     for (std::size_t i = 0; i < hull_count; ++i) code.land(global[i]);
+    if (constants.passes != 0 && !site.last) go_by(code, site, record, constants);
     global_path(code, site, record, constants);
 }
 
@@ -211,7 +292,8 @@ std::vector<dsm::AddressRange> hulls_of(std::span<const dsm::AddressRange> globa
 
 Result<TrampolineZone> TrampolineZone::create(dsm::AddressRange object, std::size_t sites,
                                               std::span<const dsm::AddressRange> hulls,
-                                              VectorUse vectors) {
+                                              VectorUse vectors,
+                                              const std::atomic<std::uint64_t>* passes) {
     HIROBA_INVARIANT(hulls.size() <= hulls_max, "%lu hulls", hulls.size());
     TrampolineZone zone;
     zone.bytes_ = round_up(constants_bytes + sites * trampoline_bytes_max, page_bytes);
@@ -234,6 +316,7 @@ Result<TrampolineZone> TrampolineZone::create(dsm::AddressRange object, std::siz
     const SlowPathEntries entries = slow_path_entries(vectors);
     constants.before = entries.before;
     constants.after = entries.after;
+    constants.passes = reinterpret_cast<std::uintptr_t>(passes);
     for (std::size_t i = 0; i < hulls.size(); ++i) {
         constants.hulls[i] = {hulls[i].address, hulls[i].end()};
     }

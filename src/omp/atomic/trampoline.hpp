@@ -8,6 +8,7 @@
 // without a call. docs/layers/atomic.md draws the stack of one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,9 +33,11 @@ public:
     /// (its code and what that addresses) by a 32-bit displacement; below if possible, where no
     /// heap grows into it.
     /// @param vectors  what of them the object's code may use
+    /// @param passes   OwnAtomics::passes
     static Result<TrampolineZone> create(dsm::AddressRange object, std::size_t sites,
                                          std::span<const dsm::AddressRange> hulls,
-                                         VectorUse vectors);
+                                         VectorUse vectors,
+                                         const std::atomic<std::uint64_t>* passes = nullptr);
     TrampolineZone(TrampolineZone&& other) noexcept;
     TrampolineZone& operator=(TrampolineZone&&) = delete;
     ~TrampolineZone();

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/atomic_window.hpp"
 #include "base/clock.hpp"
 #include "base/latch.hpp"
 #include "base/turns.hpp"
@@ -67,6 +68,7 @@ void SingleTurn::won(std::uint64_t sequence) noexcept {
         clock_.store(clock, std::memory_order_relaxed);
         first_.store(&thread, std::memory_order_relaxed);
         thread.goes_first = &first_;
+        note_next_atomic();
     }
     asking_.fetch_sub(1, std::memory_order_release);  // pairs with lost() and is_own_since()
 }

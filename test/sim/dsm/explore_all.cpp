@@ -57,6 +57,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.memory.hand_over = scenario.hand_over();
     options.memory.notices_max = scenario.notices_max;
     options.memory.row_min = scenario.row_min();
+    options.memory.open_at_once = scenario.opens();
     using Race = dsm::MemoryOptions::Race;
     options.memory.race = scenario.races == Races::off ? Race::off : Race::report;
     options.memory.lease = 2;

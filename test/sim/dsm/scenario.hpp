@@ -34,6 +34,8 @@ struct Scenario {
     /// one block goes after the other, as where it is.
     constexpr bool joins() const { return std::string_view{name}.starts_with("merges_"); }
     /// Behind how many atomics in a row a block is held: one, or none is.
+    /// Atomics go by where the block is the node's own.
+    constexpr bool opens() const { return std::string_view{name} == "held_by_threads"; }
     constexpr std::uint16_t row_min() const {
         return std::string_view{name}.starts_with("held_") ? 1 : UINT16_MAX;
     }

@@ -285,6 +285,11 @@ void SmallWorld::short_atomic_add(ClusterNode& node, unsigned word) {
         reinterpret_cast<void*>(addresses_[word / words_per_block] + word % words_per_block * 8);
     cluster_.scheduler().step();
     const dsm::OwnAtomics own = node.memory().own_atomics();
+    if (own.try_go_by != nullptr && own.try_go_by(own.context, address)) {
+        see(node, word);
+        add(node, word);
+        return own.end_going_by(own.context);
+    }
     if (own.try_enter == nullptr || !own.try_enter(own.context, address, 8))
         node.memory().enter_atomic(address, 8);
     see(node, word);
@@ -388,8 +393,6 @@ std::uint64_t SmallWorld::digest() noexcept {
         digest.add(thread->ended);
         const dsm::ThreadPart& part = dsm::thread_part(thread->context);
         digest.add(part.atomic_block);
-        if (part.is_announced()) digest.add(part.knows_word ? part.atomic_word : ~std::uint64_t{0});
-        digest.add(part.announced_atomics);
         if (thread->ended) continue;
         const auto* const from = static_cast<const std::byte*>(thread->stack_pointer);
         digest.add(Bytes{from, static_cast<std::size_t>(thread->stack_top - from)});

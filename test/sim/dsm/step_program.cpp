@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/dsm/step_world.hpp"
@@ -97,6 +98,9 @@ private:
     void enter(std::uintptr_t address) {
         void* const at = reinterpret_cast<void*>(address);
         const dsm::OwnAtomics own = memory_.own_atomics();
+        goes_by_ =
+            own.try_go_by != nullptr && random_.happens(70) && own.try_go_by(own.context, at);
+        if (goes_by_) return;
         if (random_.happens(50) && own.try_enter != nullptr && own.try_enter(own.context, at, 8))
             return;
         memory_.enter_atomic(at, 8);
@@ -104,6 +108,7 @@ private:
     void leave(std::uintptr_t address) {
         void* const at = reinterpret_cast<void*>(address);
         const dsm::OwnAtomics own = memory_.own_atomics();
+        if (std::exchange(goes_by_, false)) return own.end_going_by(own.context);
         if (random_.happens(50) && own.try_leave != nullptr && own.try_leave(own.context, at, 8))
             return;
         memory_.leave_atomic(at, 8);
@@ -129,6 +134,7 @@ private:
     dsm::SharedMemory& memory_;
     Random random_;
     std::uint32_t phase_ = 0;
+    bool goes_by_ = false;  ///< the atomic that it has entered
 };
 
 // What comes before the operations of the phase; returns how many there are.

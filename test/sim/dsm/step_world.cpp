@@ -26,7 +26,7 @@ ClusterOptions StepWorld::draw_options() {
     options.memory.hand_over = !is_any || random.happens(60) ? HandOver::all : HandOver::wandering;
     options.memory.notices_max = one_of(1, 2, 4, 64);
     options.memory.row_min = static_cast<std::uint16_t>(one_of(1, 1, 4, 60'000));
-    options.memory.announce_at_once = shape == StepShape::counters && seed % 4 != 0;
+    options.memory.open_at_once = shape == StepShape::counters && seed % 4 != 0;
     if (shape == StepShape::counters) options.memory.row_min = 1;
     options.memory.race = dsm::MemoryOptions::Race::off;
     options.memory.lease = one_of(2, 10);

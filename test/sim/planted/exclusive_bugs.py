@@ -104,9 +104,9 @@ EXCLUSIVE = {
         [("    engine_->track(program_range(block));\n", "")],
     ),
     # A block is given up while a thread of the node is in the middle of an atomic there.
-    "announced_not_awaited": (
+    "passing_not_awaited": (
         ENGINE + "node_exclusive.cpp",
-        [("    entries_.announced().await_none(block);\n", "")],
+        [("    entries_.passes().await_none(range);\n", "")],
     ),
     # Its lock stays with the node that freed it.
     "freed_and_kept": (

@@ -557,7 +557,7 @@ EXPLORED = {
     "atomic_tried_with_lease": "exclusive_by_atomics",
     "held_passed_by": "held_until_meeting",
     "held_without_debt": "held_and_wanted",
-    "announced_not_awaited": "held_by_threads",
+    "passing_not_awaited": "held_by_threads",
     "handed_over_mapped": "handed_over",
     "given_back_past_atomic": "handed_over_and_atomic",
     "given_back_past_release": "handed_over_and_released",

@@ -25,6 +25,7 @@
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
+#include "base/atomic_window.hpp"
 #include "base/latch.hpp"
 #include "base/program_call.hpp"
 #include "base/thread_context.hpp"
@@ -107,12 +108,18 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
     call_program(wanted.sa_sigaction, number, info, machine);
 }
 
+/// Whether the calling thread is at an atomic for which another may wait.
+bool is_going_by() noexcept {
+    const AtomicWindow* const window = own_atomic_window;
+    return window != nullptr && window->page.load(std::memory_order_relaxed) != 0;
+}
+
 /// The handler of every signal the program handles. Only on several nodes.
 void relay(int number, siginfo_t* info, void* machine) {
     const int errno_before = errno;
     Relayed& signal = relayed[number];
     const ThreadContext* const context = this_thread_if_known();
-    if (signal.has_timer && context != nullptr && context->in_runtime) {
+    if (signal.has_timer && context != nullptr && (context->in_runtime || is_going_by())) {
         defer(signal, *info);
     } else if (signal.deferred.exchange(false)) {
         deferred_count.fetch_sub(1);
