@@ -463,7 +463,41 @@ def owners_that_change(bench):
         assert (ahead > 6 * pages) == (exclusive == follow == "on"), what
 
 
-CASES = [end_over_udp, owners_that_change, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
+REWRITTEN = """
+    #include <omp.h>
+    #include <stdio.h>
+    #define PAGES 64
+    static struct { _Alignas(4096) volatile long words[512]; } pages[64 * PAGES];
+    int main(void) {
+        int threads = omp_get_max_threads();
+        long sum = 0;
+        for (int page = 0; page < threads * PAGES; ++page) pages[page].words[7] = page;
+        for (int sweep = 0; sweep < 120; ++sweep) {
+        #pragma omp parallel
+            {
+                int mine = omp_get_thread_num();
+                for (int page = mine * PAGES; page < (mine + 1) * PAGES; ++page)
+                    pages[page].words[7] = page;
+            }
+        }
+        for (int page = 0; page < threads * PAGES; ++page) sum += pages[page].words[7] - page;
+        printf("%d threads, %ld wrong\\n", threads, sum);
+    }"""
+
+
+def written_as_before(bench):
+    """What a node writes again and again with the values that are there becomes its own, though no release finds a
+    change."""
+    program = bench.build("rewritten", REWRITTEN, "-O2", "-fopenmp")
+    for exclusive in ("on", "off"):
+        status, out, err = bench.run(program, HIROBA_STATS="1", HIROBA_EXCLUSIVE=exclusive)
+        what = f"exclusive {exclusive}: {status} {out!r}\n{err[-1500:]}"
+        assert (status, out) == (0, f"{bench.nodes} threads, 0 wrong\n"), what
+        alone = re.search(r"^made_exclusive((?: +\d+)+)$", err, re.M).group(1).split()[1:-1]
+        assert all((int(count) >= 48) == (exclusive == "on") for count in alone), what
+
+
+CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units,
          flushes_with_nothing_to_tell]

@@ -98,6 +98,9 @@ struct Trial {
 /// What releases have found of late.
 struct Merging {
     std::uint8_t vain = 0;        ///< in a row that were told of the block and found it unchanged
+    bool watched = false;         ///< it is told of only where it was written, and was as before
+    std::uint8_t patience = 0;    ///< 2 to the power of how often that is merged nevertheless
+    std::uint16_t rewritten = 0;  ///< so often since it last was
     bool given_up = false;        ///< none has looked at it since it was exclusive
     bool meets_others = false;    ///< the last one found bytes at the home that were not here
 };

@@ -355,6 +355,7 @@ private:
     void merge_work(Others others) noexcept;
     void written(AddressRange range) noexcept override;
     bool has_changed_unless_watched(BlockId block) noexcept;
+    bool counts_as_changed(Merging& merging) const noexcept;
     bool begin_merge(std::size_t at) noexcept;
     struct JointMerge;
     std::size_t merge_together(std::size_t from, Others others) noexcept;

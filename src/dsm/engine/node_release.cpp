@@ -249,8 +249,10 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (has_changed(block)) {
         entry.merging.vain = 0;
+        entry.merging.watched = false;
         return true;
     }
+    if (counts_as_changed(entry.merging)) return true;
     engine_->unchanged(program_range(block));
     if (++entry.merging.vain < options_.vain_max) return false;
     entry.merging.vain = 0;
@@ -258,7 +260,20 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
     if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
         return false;
     engine_->watch(program_range(block));
+    entry.merging.watched = true;
     return has_changed(block);
+}
+
+// A block that is written again and again and is as it was before (zeros of a grid, marks that are
+// set already) costs the fault of a write and a comparison each time. Merged now and then as if it
+// were changed it becomes exclusive, if no other node uses it; else that is done ever less often.
+bool Node::counts_as_changed(Merging& merging) const noexcept {
+    constexpr std::uint8_t patience_max = 12;
+    if (!options_.exclusive || !merging.watched) return false;
+    if (++merging.rewritten < 1u << merging.patience) return false;
+    merging.rewritten = 0;
+    if (merging.patience < patience_max) ++merging.patience;
+    return true;
 }
 
 // Most blocks have been merged here before and by nobody since: what differs goes straight from the
