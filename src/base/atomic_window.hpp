@@ -15,12 +15,15 @@ namespace hiroba {
 struct alignas(64) AtomicWindow {
     /// This window: gs may lead elsewhere, where the program has set it.
     const AtomicWindow* self = nullptr;
-    std::atomic<std::uint64_t> page{0};  ///< number of the page of an atomic under way; 0: none
-    std::int32_t left = 0;               ///< so many atomics may go by unnoted; below 0: none
-    std::uint32_t given = 0;             ///< of so many
+    /// Number of the page of an atomic under way; 0: none; preparing: it puts registers aside.
+    std::atomic<std::uint64_t> page{0};
+    std::int32_t left = 0;    ///< so many atomics may go by unnoted; below 0: none
+    std::uint32_t given = 0;  ///< of so many
     /// What the trampoline puts aside meanwhile.
     std::uint64_t flags = 0, rax = 0, rdi = 0, address = 0;
     std::uint64_t given_tick = 0;  ///< when they were given
+
+    static constexpr std::uint64_t preparing = ~std::uint64_t{0} << 31;
 
     /// How many have gone by since they were given. Thread: any; a hint for others.
     std::uint32_t made() const noexcept {
@@ -41,7 +44,8 @@ static_assert(sizeof(AtomicWindow) == 64);
 extern constinit thread_local AtomicWindow* own_atomic_window
     [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
 
-/// Of all threads of the process, also of some that have ended: these have none under way.
+/// Visits those of all threads of the process, also of some that have ended: they have no atomic
+/// under way.
 void each_atomic_window(void (*visit)(AtomicWindow& window, void* context), void* context) noexcept;
 
 /// The calling thread's next atomic is noted.

@@ -96,6 +96,7 @@ struct OwnAtomics {
     /// However the section was entered.
     bool (*try_leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     const std::atomic<std::uint64_t>* passes = nullptr;
+    static constexpr std::size_t places = 4096;  ///< of `passes`
     /// What a trampoline does by itself, for tests: the calling thread may make its atomic at
     /// `address` and then ends it.
     bool (*try_go_by)(void* context, void* address) noexcept = nullptr;

@@ -160,7 +160,7 @@ def rows():
         Row("overflow of such a thread", case("threads.c overflow"), stub="Node::close_guard"),
         Row("overflow names OMP_STACKSIZE", process_runs.stack_overflow,
             stub="BlockSpace::is_stack_guard", result=0),
-        Row("file locks of node 0 refused", case("refusals.c lock"), environment=interposed),
+        Row("requests to devices of node 0 refused", case("refusals.c request"), environment=interposed),
         Row("descriptors of node 0", case("files.c"), environment=interposed),
         Row("FILEs and std::ofstream", case("streams_of_others.cpp"),
             hide="f?(printf|puts|putc|getc|gets|scanf|write|read|flush|eof|seek|tell)|getline"),

@@ -17,7 +17,7 @@ template <class Meant>
 void await_other(const std::atomic<std::uint64_t>& word, Meant&& is_meant) noexcept {
     // Acquire: what the thread has done there is seen.
     const std::uint64_t page = word.load(std::memory_order_acquire);
-    if (page == 0 || !is_meant(page)) return;
+    if (page == 0 || page == AtomicWindow::preparing || !is_meant(page)) return;
     Backoff backoff;
     while (word.load(std::memory_order_acquire) == page) backoff.pause();
 }

@@ -20,7 +20,7 @@ namespace hiroba::dsm {
 /// Thread: any; async-signal-safe.
 class AtomicPasses {
 public:
-    static constexpr std::size_t places = 4096;  ///< trampolines know it
+    static constexpr std::size_t places = 4096;  ///< as OwnAtomics::places
 
     AtomicPasses() = default;
     AtomicPasses(const AtomicPasses&) = delete;
@@ -42,7 +42,7 @@ public:
         if (place.load(std::memory_order_relaxed) != page)
             place.store(page, std::memory_order_release);
     }
-    /// Nobody comes in any more, but for who is there.
+    /// No thread comes in any more. Those that are there stay.
     void close(AddressRange range) noexcept {
         if (table_ == nullptr) return;
         for (std::uintptr_t at = range.address; at < range.end(); at += page_bytes) {

@@ -139,7 +139,7 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
     const Trial& trial = entry.trial;
     return trial.wts != Timestamp{} && token.wts == trial.wts && token.home == self_ &&
-           !token.read &&
+           !token.read && !release_.hides_written() &&
            (is_streak(trial) ||
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&

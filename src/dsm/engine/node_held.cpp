@@ -96,8 +96,8 @@ void Node::note_passed(BlockId block) noexcept {
         races_.note_atomics(block, private_copy(block), copies_.own(block));
 }
 
-// Nobody comes in at any block, then all that are in have left, and then it is noted what they have
-// done: one fence for all.
+// Closes all blocks, waits for the atomics under way with one fence for all, and notes what they
+// have done.
 void Node::close_held_passes() noexcept {
     if (!held_passes_.any()) return;
     std::array<BlockId, HeldPasses::most> closed;

@@ -18,6 +18,7 @@ namespace hiroba::dsm {
 OwnAtomics Node::own_atomics() noexcept { return {}; }
 void Node::let_next_go_by(BlockId, std::uintptr_t) noexcept {}
 #else
+static_assert(OwnAtomics::places == AtomicPasses::places);
 OwnAtomics Node::own_atomics() noexcept {
     return {this,
             &Node::try_enter_own,
@@ -155,10 +156,15 @@ namespace {
 // As a trampoline does it.
 bool Node::try_go_by(void* node, void* address) noexcept {
     Node& self = *static_cast<Node*>(node);
-    return self.entries_.passes().enter(this_thread(), reinterpret_cast<std::uintptr_t>(address));
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (!self.entries_.passes().enter(this_thread(), at)) return false;
+    // As its window does for a program's thread: a fault on the page maps it again.
+    thread_part().atomic_block = self.block_at(*self.map().offset_of(at)) + std::uint64_t{1};
+    return true;
 }
 
 void Node::end_going_by(void* node) noexcept {
+    thread_part().atomic_block = 0;
     static_cast<Node*>(node)->entries_.passes().leave(this_thread());
 }
 

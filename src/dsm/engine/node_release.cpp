@@ -99,10 +99,13 @@ void Node::merge_until_quiet(Others others) noexcept {
             put_off_work();
             break;
         }
-        if (looks >= looks_before_hiding)
+        if (looks >= looks_before_hiding) {
+            release_.hide_written(true);
             for (const BlockId block : release_.work()) hide(block);
+        }
         merge_work(others);
     }
+    release_.hide_written(false);
     release_.stop_writers(false);
 }
 

@@ -35,6 +35,10 @@ public:
     bool stops_writers() const noexcept { return stops_.load(std::memory_order_relaxed); }
     void stop_writers(bool stop) noexcept { stops_.store(stop, std::memory_order_relaxed); }
 
+    /// Whether what it finds written is inaccessible before it is merged: it becomes nobody's own.
+    bool hides_written() const noexcept { return hides_; }
+    void hide_written(bool hides) noexcept { hides_ = hides; }
+
     /// Called on the program's thread before it releases. Before its first thread.
     void before_by(void (*hook)() noexcept) noexcept { hook_ = hook; }
     /// Thread: any, without the role.
@@ -108,6 +112,7 @@ private:
 
     Latch role_;
     std::atomic<bool> stops_{false};
+    bool hides_ = false;
     OwnReleases numbers_;
     SparseArray<BlockId> work_;
     std::size_t work_count_ = 0, reported_count_ = 0;  ///< of work_, what the engine saw written

@@ -17,7 +17,7 @@
 
 #include "base/atomic_window.hpp"
 #include "base/fatal.hpp"
-#include "dsm/block/atomic_passes.hpp"
+#include "dsm/dsm.hpp"
 #include "omp/atomic/machine_code.hpp"
 
 namespace hiroba::omp {
@@ -152,7 +152,8 @@ void go_by(MachineCode& code, const CodeSite& site, const SiteRecord& record,
                    rax = static_cast<std::int32_t>(offsetof(AtomicWindow, rax)),
                    rdi = static_cast<std::int32_t>(offsetof(AtomicWindow, rdi)),
                    address = static_cast<std::int32_t>(offsetof(AtomicWindow, address));
-    static_assert(offsetof(AtomicWindow, self) == 0 && dsm::AtomicPasses::places == 4096);
+    static_assert(offsetof(AtomicWindow, self) == 0 && dsm::OwnAtomics::places == 4096);
+    static_assert(AtomicWindow::preparing == 0xffff'ffff'8000'0000);
     std::byte* crosses = nullptr;
     if (record.operand_bytes > 1) {
         const auto mask = static_cast<std::uint8_t>(record.operand_bytes - 1);
@@ -172,6 +173,9 @@ void go_by(MachineCode& code, const CodeSite& site, const SiteRecord& record,
     code.bytes({1});
     std::byte* const is_noted = code.jump_later(0x88);
 
+    // A handler of a signal that made atomics here would overwrite what is put aside.
+    code.at_segment({0x65, 0x48, 0xc7, 0x04, 0x25}, page);  // mov gs:[page], preparing
+    code.bytes({0, 0, 0, 0x80});
     code.bytes({0x48, 0x8b, 0x44, 0x24, 0xf8});                // mov rax, [rsp - 8]
     code.at_segment({0x65, 0x48, 0x89, 0x04, 0x25}, flags);    // mov gs:[flags], rax
     code.at_segment({0x65, 0x48, 0x89, 0x3c, 0x25}, address);  // mov gs:[address], rdi
@@ -197,12 +201,12 @@ void go_by(MachineCode& code, const CodeSite& site, const SiteRecord& record,
     code.jump(site.address + site.length);
 
     code.land(is_closed);
+    code.at_segment({0x65, 0x48, 0x8b, 0x04, 0x25}, flags);
+    code.at_segment({0x65, 0x48, 0x8b, 0x3c, 0x25}, address);
     code.at_segment({0x65, 0x48, 0xc7, 0x04, 0x25}, page);
     code.bytes({0, 0, 0, 0});
     code.at_segment({0x65, 0x83, 0x04, 0x25}, left);  // add gs:[left], 1
     code.bytes({1});
-    code.at_segment({0x65, 0x48, 0x8b, 0x04, 0x25}, flags);
-    code.at_segment({0x65, 0x48, 0x8b, 0x3c, 0x25}, address);
     std::byte* const calls = code.jump_later(0xe9);
     for (std::byte* const jump : {has_none, is_other, is_inside, is_noted}) code.land(jump);
     code.bytes({0x48, 0x8b, 0x44, 0x24, 0xf8});  // mov rax, [rsp - 8]
