@@ -138,8 +138,9 @@ bool Node::is_unread(BlockId block) noexcept {
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
     const Trial& trial = entry.trial;
+    if (release_.hides_written()) return false;
     return trial.wts != Timestamp{} && token.wts == trial.wts && token.home == self_ &&
-           !token.read && !release_.hides_written() &&
+           !token.read &&
            (is_streak(trial) ||
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&

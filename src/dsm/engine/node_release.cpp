@@ -262,8 +262,8 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
     if (is_pinned(offset_of(block))) return is_unread(block);
     if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
         return false;
-    engine_->watch(program_range(block));
     entry.merging.watched = true;
+    engine_->watch(program_range(block));
     return has_changed(block);
 }
 
