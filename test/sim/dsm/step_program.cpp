@@ -98,8 +98,8 @@ private:
     void enter(std::uintptr_t address) {
         void* const at = reinterpret_cast<void*>(address);
         const dsm::OwnAtomics own = memory_.own_atomics();
-        goes_by_ =
-            own.try_go_by != nullptr && random_.happens(70) && own.try_go_by(own.context, at);
+        goes_by_ = world_.shape == StepShape::counters && random_.happens(70) &&
+                   own.try_go_by != nullptr && own.try_go_by(own.context, at);
         if (goes_by_) return;
         if (random_.happens(50) && own.try_enter != nullptr && own.try_enter(own.context, at, 8))
             return;
