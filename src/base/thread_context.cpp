@@ -129,8 +129,8 @@ bool is_window_of_any(std::uintptr_t address) noexcept {
 
 /// The thread's gs leads to `window`. A program that has use for gs keeps it, and goes without.
 void show_window(AtomicWindow& window) noexcept {
+    new (&window) AtomicWindow;  // a thread may have ended in the middle of an atomic
     window.self = &window;
-    window.settle();
     std::uintptr_t used = 0;
     if (syscall(SYS_arch_prctl, ARCH_GET_GS, &used) != 0) return;
     if (used != 0 && !is_window_of_any(used)) return;

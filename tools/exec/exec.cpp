@@ -6,9 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,21 +31,10 @@ namespace hiroba::tools {
 
 namespace {
 
-/// Ends a process of several that all have found the same, of which one `speaks`. The launcher ends
-/// the others with the first whose status is not 0, and may leave unread what an ended process has
-/// written: so the silent ones wait, to be ended with the one that speaks, and that one waits until
-/// its line was taken.
+/// The status with which this process ends, as all do, which have found the same.
 int refuse(const Error& error, bool speaks) {
-    constexpr int step_us = 2'000, steps = 500;
     if (speaks) say_line(error.text);
-    struct stat kind {};
-    const bool is_pipe = ::fstat(STDERR_FILENO, &kind) == 0 && S_ISFIFO(kind.st_mode);
-    for (int i = 0; i < steps; ++i) {
-        int unread = 0;
-        if (speaks && (!is_pipe || ::ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0))
-            break;
-        ::usleep(step_us);
-    }
+    net::await_end_of_all(speaks, 1'000);
     return status_of(error);
 }
 

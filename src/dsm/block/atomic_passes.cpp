@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <type_traits>
+
 #include "base/atomic_window.hpp"
 #include "base/latch.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -59,30 +61,33 @@ void AtomicPasses::fence_others() const noexcept {
     if (fences_) kernel_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
+/// Calls visit(page) with the word of each thread: of its window, or of its place in tests.
+template <class Visit>
+void AtomicPasses::each_thread(Visit&& visit) const noexcept {
+    fence_others();
+    if (!fences_) {
+        for (const Place& place : test_places_) visit(place.page);
+        return;
+    }
+    each_atomic_window(
+        [](AtomicWindow& window, void* of) {
+            (*static_cast<std::remove_reference_t<Visit>*>(of))(window.page);
+        },
+        &visit);
+}
+
 void AtomicPasses::await_none(AddressRange range) const noexcept {
     if (table_ == nullptr) return;
-    fence_others();
-    const auto is_there = [&](std::uint64_t page) { return range.contains(page * page_bytes); };
-    for (const Place& place : test_places_) await_other(place.page, is_there);
-    if (!fences_) return;
-    each_atomic_window(
-        [](AtomicWindow& window, void* context) {
-            const AddressRange& closed = *static_cast<const AddressRange*>(context);
-            await_other(window.page,
-                        [&](std::uint64_t page) { return closed.contains(page * page_bytes); });
-        },
-        &range);
+    each_thread([&](const std::atomic<std::uint64_t>& word) {
+        await_other(word, [&](std::uint64_t page) { return range.contains(page * page_bytes); });
+    });
 }
 
 void AtomicPasses::await_all() const noexcept {
     if (table_ == nullptr) return;
-    fence_others();
-    const auto any = [](std::uint64_t) { return true; };
-    for (const Place& place : test_places_) await_other(place.page, any);
-    if (!fences_) return;
-    each_atomic_window([](AtomicWindow& window,
-                          void*) { await_other(window.page, [](std::uint64_t) { return true; }); },
-                       nullptr);
+    each_thread([](const std::atomic<std::uint64_t>& word) {
+        await_other(word, [](std::uint64_t) { return true; });
+    });
 }
 
 }  // namespace hiroba::dsm

@@ -30,8 +30,8 @@ public:
     /// Once, before any thread makes an atomic. Without it, or where the kernel refuses, no page
     /// is ever open.
     void start() noexcept;
-    /// By the low bits of a page's number: the number, if it is open; else of another or 0.
     void start_for_tests() noexcept;  ///< where enter() is what goes by
+    /// By the low bits of a page's number: the number, if it is open; else of another or 0.
     const std::atomic<std::uint64_t>* table() const noexcept { return table_; }
     bool are_usable() const noexcept { return table_ != nullptr; }
 
@@ -82,6 +82,8 @@ private:
     }
     void make_table() noexcept;
     void fence_others() const noexcept;
+    template <class Visit>
+    void each_thread(Visit&& visit) const noexcept;
 
     std::atomic<std::uint64_t>* table_ = nullptr;
     bool fences_ = false;

@@ -4,6 +4,7 @@
 // the lock's holder. Zero-filled memory is a block nobody has touched.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -123,14 +124,8 @@ struct AtomicUse {
 
     static constexpr std::uint8_t noted_min = 8;   ///< they are worth what it costs to close it
     static constexpr std::uint16_t worth_min = 8;  ///< in a row, or the next has to be longer
-    /// The last release that has begun, whatever threads note at once.
-    void note_release(ReleaseNumber begun) noexcept {
-        const std::atomic_ref noted{release};
-        ReleaseNumber before = noted.load(std::memory_order_relaxed);
-        while (before < begun &&
-               !noted.compare_exchange_weak(before, begun, std::memory_order_relaxed)) {
-        }
-    }
+    /// With the latch: the last release that has begun.
+    void note_release(ReleaseNumber begun) noexcept { release = std::max(release, begun); }
 };
 
 /// AtomicUse::row behind one more. Far from its end it goes in a circle, so that one in 16 counts.

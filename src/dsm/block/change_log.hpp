@@ -77,20 +77,6 @@ public:
                     ours, twin, bytes);
         return true;
     }
-    /// Likewise, while others note theirs: what takes more than setting bits is left to who is
-    /// alone.
-    bool note_atomic_among_others(BlockId block, Epoch epoch, std::size_t at, const std::byte* ours,
-                                  const std::byte* twin, std::size_t bytes) noexcept {
-        auto* const entry = reinterpret_cast<std::uint64_t*>(segment_.local() + offset_of(block));
-        if (*entry != epoch) return false;
-        const std::uint64_t changed = changed_at(at, ours, twin, bytes);
-        const std::size_t line = at / line_bytes;
-        const auto* const ages = reinterpret_cast<const std::uint8_t*>(entry + 1 + words());
-        if (changed == 0) return true;
-        if (ages[line] != 0) return false;
-        set_bits(entry[1 + line], changed);
-        return true;
-    }
     /// This node's entry, its epoch first, as it stands.
     Bytes shown(BlockId block) noexcept {
         return {segment_.local() + offset_of(block), used_bytes(block_bytes_)};
@@ -123,8 +109,7 @@ private:
         std::uint64_t* noted;
         std::uint8_t* ages;
         void add(std::size_t line, std::uint64_t bits) const noexcept {
-            if (ages[line] == 0) return set_bits(noted[line], bits);
-            noted[line] = bits;
+            noted[line] = ages[line] == 0 ? noted[line] | bits : bits;
             ages[line] = 0;
         }
     };
@@ -161,13 +146,6 @@ private:
         }
         return changed << at % line_bytes;
     }
-    /// Threads of this node may do so at once. Most often the bits are set.
-    static void set_bits(std::uint64_t& word, std::uint64_t bits) noexcept {
-        const std::atomic_ref noted{word};
-        if ((noted.load(std::memory_order_relaxed) & bits) != bits)
-            noted.fetch_or(bits, std::memory_order_relaxed);
-    }
-
     std::uint64_t offset_of(BlockId block) const noexcept {
         return begin_ + std::uint64_t{block} * entry_bytes(block_bytes_);
     }

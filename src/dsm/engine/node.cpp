@@ -103,6 +103,15 @@ Node::~Node() {
     engine_->end_faults(*this);
 }
 
+// With what threads have done since they were last asked.
+MemoryCounts Node::counts() const noexcept {
+    MemoryCounts all = statistics_.counts();
+    each_atomic_window([](AtomicWindow& window,
+                          void* sum) { static_cast<MemoryCounts*>(sum)->atomics += window.made(); },
+                       &all);
+    return all;
+}
+
 Result<void> Node::attach(AddressRange early) {
     copies_.attach(endpoint_.nodes());
     races_.attach();

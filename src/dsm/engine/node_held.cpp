@@ -10,7 +10,6 @@
 #include <mutex>
 #include <utility>
 
-#include "base/atomic_window.hpp"
 #include "base/clock.hpp"
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
@@ -115,15 +114,6 @@ void Node::close_held_passes() noexcept {
         const std::scoped_lock guard{entries_[closed[i]].latch};
         note_passed(closed[i]);
     }
-}
-
-// With what threads have done since they were last asked.
-MemoryCounts Node::counts() const noexcept {
-    MemoryCounts all = statistics_.counts();
-    each_atomic_window([](AtomicWindow& window,
-                          void* sum) { static_cast<MemoryCounts*>(sum)->atomics += window.made(); },
-                       &all);
-    return all;
 }
 
 // A row that was short has to be longer the next time.

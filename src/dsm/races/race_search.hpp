@@ -126,12 +126,6 @@ public:
                          const std::byte* twin, std::size_t bytes) noexcept {
         return atomic_log_.note_atomic_now(block, this_change().epoch, at, ours, twin, bytes);
     }
-    /// Likewise, while other threads of this node note theirs.
-    bool note_atomic_among_others(BlockId block, std::size_t at, const std::byte* ours,
-                                  const std::byte* twin, std::size_t bytes) noexcept {
-        return atomic_log_.note_atomic_among_others(block, this_change().epoch, at, ours, twin,
-                                                    bytes);
-    }
 
 private:
     friend class NodeView;

@@ -8,9 +8,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -60,21 +58,11 @@ void leave_launcher() {
     it.manager.reset();
 }
 
-/// Ends a process of several that all find the same, of which the first says so. Launchers end all
-/// with the first whose status is not 0, and may lose what they have not read: so the silent ones
-/// wait to be ended, and the first until its line was taken.
+/// Ends this process, and by the launcher all others, which find the same.
 [[noreturn]] void refuse(const std::string& line, int status) {
-    constexpr int step_us = 2'000, steps = 1'000;
     const bool speaks = is_first_of_launcher(&variable);
     if (speaks && !line.empty()) say("%s", line.c_str());
-    struct stat kind {};
-    const bool is_pipe = ::fstat(STDERR_FILENO, &kind) == 0 && S_ISFIFO(kind.st_mode);
-    for (int i = 0; i < steps; ++i) {
-        int unread = 0;
-        if (speaks && (!is_pipe || ::ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0))
-            break;
-        ::usleep(step_us);
-    }
+    await_end_of_all(speaks, 2'000);
     ::_exit(status);
 }
 

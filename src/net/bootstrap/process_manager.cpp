@@ -2,6 +2,9 @@
 #include "net/bootstrap/process_manager.hpp"
 
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstring>
@@ -42,6 +45,18 @@ bool is_first_of_launcher(GetVariable get) {
     for (const char* const name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
         if (get(name) != nullptr) return number_of(get(name), 0) == 0;
     return true;
+}
+
+void await_end_of_all(bool speaks, unsigned longest_ms) {
+    constexpr unsigned step_ms = 2;
+    struct stat kind {};
+    const bool is_pipe = ::fstat(STDERR_FILENO, &kind) == 0 && S_ISFIFO(kind.st_mode);
+    for (unsigned passed_ms = 0; passed_ms < longest_ms; passed_ms += step_ms) {
+        int unread = 0;
+        if (speaks && (!is_pipe || ::ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0))
+            break;
+        ::usleep(step_ms * 1000);
+    }
 }
 
 std::string why_alone(GetVariable get) {

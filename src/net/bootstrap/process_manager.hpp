@@ -49,5 +49,10 @@ using GetVariable = const char* (*)(const char*);
 std::string why_alone(GetVariable get);
 /// Whether this is the first of the launcher's processes, which may speak for all of them.
 bool is_first_of_launcher(GetVariable get);
+/// Before a process ends of several that have all found the same, of which one `speaks`: launchers
+/// end all with the first whose status is not 0, and may leave unread what that has written. So the
+/// one that speaks waits until its line was taken, and the others to be ended with it; none longer
+/// than `longest_ms`.
+void await_end_of_all(bool speaks, unsigned longest_ms);
 
 }  // namespace hiroba::net
