@@ -19,12 +19,9 @@ int main() {
     }
     const std::size_t count = per_node * memory->nodes();
 
-    std::uint64_t* array = nullptr;  // count numbers and one word more
-    if (memory->node() == 0) {
-        array = static_cast<std::uint64_t*>(memory->allocate((count + 1) * sizeof *array));
-    }
-    array = reinterpret_cast<std::uint64_t*>(
-        memory->broadcast(reinterpret_cast<std::uintptr_t>(array), 0));
+    // count numbers and one word more
+    auto* const array = memory->allocate_together<std::uint64_t>(count + 1);
+    if (array == nullptr) return 1;
 
     const std::size_t first = per_node * memory->node();
     for (std::size_t i = first; i < first + per_node; ++i) array[i] = i;

@@ -47,6 +47,23 @@ public:
     /// `alignment` is no power of two. Any node may use and free it; tell others where it is by
     /// broadcast(). 0 bytes give a pointer that may be freed.
     virtual void* allocate(std::size_t bytes, std::size_t alignment = 64) noexcept = 0;
+    /// The same for `count` objects of T, all of whose bytes are 0: `allocate<double>(1000)`. T's
+    /// pointers, if it has any, are to point to shared memory alone.
+    template <class T>
+    T* allocate(std::size_t count) noexcept {
+        static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+                      "shared memory holds types that are trivially copyable");
+        std::size_t bytes = 0;
+        if (__builtin_mul_overflow(count, sizeof(T), &bytes)) return nullptr;
+        return static_cast<T*>(allocate(bytes, alignof(T) < 64 ? 64 : alignof(T)));
+    }
+    /// Collective, as broadcast() is: node 0 allocates, and all get the same pointer; nullptr on
+    /// all where it fails. `count` is node 0's.
+    template <class T>
+    T* allocate_together(std::size_t count) noexcept {
+        T* const made = node() == 0 ? allocate<T>(count) : nullptr;
+        return reinterpret_cast<T*>(broadcast(reinterpret_cast<std::uintptr_t>(made), 0));
+    }
     /// Frees what allocate() of any node gave, once; nullptr: nothing. Anything else ends the job
     /// with a line. No node uses the memory any more: order that by barrier() or a lock.
     virtual void deallocate(void* memory) noexcept = 0;

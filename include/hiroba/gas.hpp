@@ -13,9 +13,11 @@
 #error "hiroba needs C++20: compile with -std=c++20 (pkg-config and find_package say so)"
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,15 +65,6 @@ struct Counts {
 };
 
 class space;
-
-/// What calls take for elements in local memory: whatever a span can be made of.
-template <class T>
-using Elements = std::type_identity_t<std::span<std::remove_const_t<T>>>;
-template <class T>
-using ConstElements = std::type_identity_t<std::span<const T>>;
-/// Places in global memory, of the elements that the other argument names.
-template <class T>
-using Places = std::type_identity_t<std::span<const ptr<T>>>;
 
 /// Memory that this rank owns, for loads and stores, while the view lives. own() and free() by
 /// other ranks wait for its end, so do not wait for another rank meanwhile; free() by this rank is
@@ -144,6 +137,7 @@ public:
     /// Other ranks get the pointer by broadcast() or through global memory.
     template <class T>
     ptr<T> allocate(std::uint64_t count, Distribution where, Status* why = nullptr) {
+        require_plain<T>();
         return ptr<T>::at(make(count, sizeof(T), where, false, why));
     }
     /// Collective: the same call on every rank, one thread of each; all get the same pointer. It
@@ -152,6 +146,7 @@ public:
     /// for.
     template <class T>
     ptr<T> allocate_together(std::uint64_t count, Distribution where, Status* why = nullptr) {
+        require_plain<T>();
         return ptr<T>::at(make(count, sizeof(T), where, true, why));
     }
     /// Frees what allocate() of this rank, or allocate_together(), returned; the latter
@@ -169,20 +164,24 @@ public:
     /// One element. `to` is as it was when the call fails.
     template <class T>
     Status get(ptr<T> from, std::remove_const_t<T>& to) noexcept {
+        require_plain<T>();
         return get_bytes(from.address(), &to, sizeof(T));
     }
     /// As many elements as `to` has: a span, a vector, an array.
     template <class T>
     Status get(ptr<T> from, Elements<T> to) noexcept {
+        require_plain<T>();
         return get_bytes(from.address(), to.data(), to.size_bytes());
     }
     template <class T>
     Status put(ptr<T> to, const std::type_identity_t<T>& from) noexcept {
+        require_plain<T>();
         static_assert(!std::is_const_v<T>, "put to a pointer to const");
         return put_bytes(to.address(), &from, sizeof(T));
     }
     template <class T>
     Status put(ptr<T> to, ConstElements<T> from) noexcept {
+        require_plain<T>();
         static_assert(!std::is_const_v<T>, "put to a pointer to const");
         return put_bytes(to.address(), from.data(), from.size_bytes());
     }
@@ -203,12 +202,14 @@ public:
     /// not given by wait() again.
     template <class T>
     Status start_get(ptr<T> from, Elements<T> to, Pending& pending) noexcept {
+        require_plain<T>();
         if (get_hit(from.address(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes()))
             return {};
         return start(from.address(), to.data(), to.size_bytes(), false, pending);
     }
     template <class T>
     Status start_put(ptr<T> to, ConstElements<T> from, Pending& pending) noexcept {
+        require_plain<T>();
         static_assert(!std::is_const_v<T>, "put to a pointer to const");
         if (put_hit(to.address(), reinterpret_cast<const std::byte*>(from.data()),
                     from.size_bytes()))
@@ -225,31 +226,39 @@ public:
     /// A list of places anywhere in global memory, `length` elements each, one after the other in
     /// local memory. What goes to one owner travels together. When a place is refused, those before
     /// it may have been accessed.
-    /// @param to  from.size() * length elements
-    template <class T>
-    Status get_list(Places<T> from, std::size_t length, T* to) noexcept {
-        return list(reinterpret_cast<const std::uint64_t*>(from.data()), from.size(),
-                    bytes_of<T>(length), to, false);
+    /// @param from  a span, a vector or an array of ptr<T>
+    /// @param to  exactly from.size() * length elements, else Fault::wrong_length
+    template <class Places, class T = Pointee<Places>>
+    Status get_list(const Places& from, std::size_t length, Elements<T> to) noexcept {
+        require_plain<T>();
+        return list_elements(std::span<const ptr<T>>(from), length, to.data(), to.size(), false);
     }
-    template <class T>
-    Status put_list(Places<T> to, std::size_t length, const T* from) noexcept {
-        return list(reinterpret_cast<const std::uint64_t*>(to.data()), to.size(),
-                    bytes_of<T>(length), const_cast<T*>(from), true);
+    /// @param from  exactly to.size() * length elements, else Fault::wrong_length
+    template <class Places, class T = Pointee<Places>>
+    Status put_list(const Places& to, std::size_t length, ConstElements<T> from) noexcept {
+        static_assert(!std::is_const_v<T>, "put to a pointer to const");
+        require_plain<T>();
+        return list_elements(std::span<const ptr<T>>(to), length, const_cast<T*>(from.data()),
+                             from.size(), true);
     }
     /// `count` pieces of `length` elements, `stride` elements (of any sign) apart in global memory,
     /// one after the other in local memory. What goes to one owner travels together. When a piece
     /// is refused, those before it may have been accessed.
-    /// @param to  count * length elements
+    /// @param to  exactly count * length elements, else Fault::wrong_length
     template <class T>
     Status get_strided(ptr<T> from, std::int64_t stride, std::size_t length, std::size_t count,
-                       std::remove_const_t<T>* to) noexcept {
-        return strided_elements(from, stride, length, count, to, false);
+                       Elements<T> to) noexcept {
+        require_plain<T>();
+        return strided_elements(from, stride, length, count, to.data(), to.size(), false);
     }
+    /// @param from  exactly count * length elements, else Fault::wrong_length
     template <class T>
     Status put_strided(ptr<T> to, std::int64_t stride, std::size_t length, std::size_t count,
-                       const std::type_identity_t<T>* from) noexcept {
+                       ConstElements<T> from) noexcept {
         static_assert(!std::is_const_v<T>, "put to a pointer to const");
-        return strided_elements(to, stride, length, count, const_cast<T*>(from), true);
+        require_plain<T>();
+        return strided_elements(to, stride, length, count, const_cast<T*>(from.data()), from.size(),
+                                true);
     }
 
     /// Sequentially consistent, on an aligned integer of 4 or 8 bytes. `old`: the value before; as
@@ -294,10 +303,32 @@ public:
     Status prefetch(ptr<T> first, std::uint64_t count) noexcept {
         return prefetch_bytes(first.address(), bytes_of<T>(count));
     }
+    /// The elements of an allocation of `count` that `rank` has at first: those that begin in its
+    /// pages. Of cyclic() its first block: share_around() finds the others. Asks nobody.
+    template <class T>
+    Share share_of(std::uint32_t rank, std::uint64_t count,
+                   const Distribution& where) const noexcept {
+        require_plain<T>();
+        const PageShares all = shares<T>(count, where);
+        if (all.pages == 0 || rank >= ranks_) return {rank, 0, 0};
+        return elements_in<T>(all.of_rank(rank), rank, count);
+    }
+    /// The rank that has element `element` of an allocation of `count` at first, and the elements
+    /// around it that begin in the same rank's pages. None beyond the end. Asks nobody.
+    template <class T>
+    Share share_around(std::uint64_t element, std::uint64_t count,
+                       const Distribution& where) const noexcept {
+        require_plain<T>();
+        const PageShares all = shares<T>(count, where);
+        if (all.pages == 0 || element >= count) return {};
+        const std::uint64_t page = bytes_of<T>(element) >> page_shift_;
+        return elements_in<T>(all.around(page), all.owner(page), count);
+    }
     /// The range itself, if this rank owns all of it; else an empty view. Moves nothing: own()
     /// does. Elements are aligned if the allocation's type is T.
     template <class T>
     LocalView<T> local(ptr<T> first, std::uint64_t count) noexcept {
+        require_plain<T>();
         std::byte* bytes = pin_hit(first.address(), bytes_of<T>(count));
         if (bytes == nullptr) bytes = pin_any(first.address(), bytes_of<T>(count));
         if (bytes == nullptr) return {};
@@ -321,16 +352,57 @@ protected:
         return __builtin_mul_overflow(count, std::uint64_t{sizeof(T)}, &bytes) ? ~std::uint64_t{0}
                                                                                : bytes;
     }
+    /// Whether `pieces` pieces of `length` elements are as many as the local memory has.
+    static Status check_length(std::uint64_t page, std::uint64_t pieces, std::uint64_t length,
+                               std::uint64_t local) noexcept {
+        std::uint64_t needed = 0;
+        const bool wraps = __builtin_mul_overflow(pieces, length, &needed);
+        if (!wraps && needed == local) [[likely]]
+            return {};
+        return Status::unequal(page, pieces, length, local);
+    }
+    template <class T>
+    Status list_elements(std::span<const ptr<T>> places, std::size_t length,
+                         std::remove_const_t<T>* local, std::size_t has, bool is_put) noexcept {
+        const std::uint64_t page = places.empty() ? 0 : places[0].address() >> page_shift_;
+        if (Status status = check_length(page, places.size(), length, has); !status) {
+            return status;
+        }
+        return list(reinterpret_cast<const std::uint64_t*>(places.data()), places.size(),
+                    bytes_of<T>(length), local, is_put);
+    }
     template <class T>
     Status strided_elements(ptr<T> at, std::int64_t stride, std::size_t length, std::size_t count,
-                            std::remove_const_t<T>* local, bool is_put) noexcept {
+                            std::remove_const_t<T>* local, std::size_t has, bool is_put) noexcept {
+        const std::uint64_t page = at.address() >> page_shift_;
+        if (Status status = check_length(page, count, length, has); !status) return status;
         std::int64_t bytes = 0;
         const bool wraps = __builtin_mul_overflow(stride, std::int64_t{sizeof(T)}, &bytes);
         if (wraps && count > 1 && length != 0) [[unlikely]] {
-            return Status::beyond(at.address() >> page_shift_, static_cast<std::uint64_t>(stride),
-                                  length, 0);
+            return Status::beyond(page, static_cast<std::uint64_t>(stride), length, 0);
         }
         return strided(at.address(), bytes, bytes_of<T>(length), count, local, is_put);
+    }
+    /// The elements that begin in pages [range.first, range.end).
+    template <class T>
+    Share elements_in(PageShares::Range range, std::uint32_t rank,
+                      std::uint64_t count) const noexcept {
+        const auto begins = [this](std::uint64_t page) {
+            return ((page << page_shift_) + sizeof(T) - 1) / sizeof(T);
+        };
+        const std::uint64_t first = std::min(count, begins(range.first));
+        return {rank, first, std::min(count, begins(range.end)) - first};
+    }
+    /// The shares have no pages if there is no such allocation.
+    template <class T>
+    PageShares shares(std::uint64_t count, const Distribution& where) const noexcept {
+        const std::uint64_t bytes = bytes_of<T>(count);
+        // More than any space has, and little enough for what is calculated with it.
+        constexpr std::uint64_t most = std::uint64_t{1} << 48;
+        const std::uint64_t last = page_bytes() - 1;
+        return {where.kind, where.rank,
+                where.block_bytes == 0 ? 1 : (where.block_bytes - 1) / page_bytes() + 1,
+                bytes > most ? 0 : (bytes + last) >> page_shift_, ranks_};
     }
 
     virtual std::uint64_t make(std::uint64_t count, std::uint64_t element_bytes,

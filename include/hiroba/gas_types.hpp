@@ -3,11 +3,16 @@
 // allocation's pages are. Included by hiroba/gas.hpp.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace hiroba::gas {
 
@@ -25,6 +30,7 @@ enum class Fault : std::uint8_t {
     peer_lost,        ///< `rank` died: it had the page, its directory, or was moving it
     view_open,        ///< free() of memory on which a LocalView of this rank is open
     differs,          ///< the ranks' arguments of allocate_together() or free() differ
+    wrong_length,     ///< local memory is longer or shorter than the pieces of a list or a stride
 };
 
 /// How a call ended. A value; two words.
@@ -44,13 +50,19 @@ struct [[nodiscard]] Status {
                                                                 std::uint64_t first,
                                                                 std::uint64_t count,
                                                                 std::uint64_t size) noexcept;
+    /// The fault wrong_length of `pieces` pieces of `length` elements each in local memory of
+    /// `local`.
+    __attribute__((visibility("default"))) static Status unequal(std::uint64_t page,
+                                                                 std::uint64_t pieces,
+                                                                 std::uint64_t length,
+                                                                 std::uint64_t local) noexcept;
 };
 
-/// The place of a T in global memory: 64 bits, the same on every rank, wherever the bytes move.
+/// The place of a T in global memory: 64 bits, the same on every rank, wherever the bytes move. T
+/// may be incomplete (a ptr<Node> in struct Node); allocations and accesses need a complete one
+/// that is trivially copyable.
 template <class T>
 class ptr {
-    static_assert(std::is_trivially_copyable_v<T> || std::is_void_v<T>);
-
 public:
     constexpr ptr() noexcept = default;
     constexpr ptr(std::nullptr_t) noexcept {}
@@ -65,6 +77,18 @@ public:
     template <class U>
     constexpr ptr<U> as() const noexcept {
         return ptr<U>::at(address_);
+    }
+    /// The place of a member: `node->*&Node::next`. Of a member that is an array it is the place of
+    /// the whole array, as<element>() that of the first element.
+    template <class Class, class Member>
+    requires(std::is_base_of_v<Class, std::remove_const_t<T>>&& std::is_object_v<Member>) auto
+    operator->*(Member Class::*member) const noexcept {
+        using Found = std::conditional_t<std::is_const_v<T>, const Member, Member>;
+        const Member std::remove_const_t<T>::*const in_it = member;
+        // What such a pointer holds, by the C++ ABI of the platform; -1: it is null.
+        const auto offset = std::bit_cast<std::ptrdiff_t>(in_it);
+        return ptr<Found>::at(
+            address_ == 0 || offset < 0 ? 0 : address_ + static_cast<std::uint64_t>(offset));
     }
     explicit constexpr operator bool() const noexcept { return address_ != 0; }
     constexpr operator ptr<const T>() const noexcept requires(!std::is_const_v<T>) {
@@ -100,6 +124,31 @@ private:
 };
 static_assert(sizeof(ptr<double>) == 8 && std::is_trivially_copyable_v<ptr<double>>);
 
+/// What allocations and accesses need of T: its bytes are all there is of it.
+template <class T>
+constexpr void require_plain() noexcept {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "global memory holds types that are trivially copyable");
+}
+
+/// What calls take for elements in local memory: whatever a span can be made of.
+template <class T>
+using Elements = std::type_identity_t<std::span<std::remove_const_t<T>>>;
+template <class T>
+using ConstElements = std::type_identity_t<std::span<const T>>;
+
+template <class T>
+struct PointeeOf;
+template <class T>
+struct PointeeOf<ptr<T>> {
+    using Type = T;
+};
+/// Places in global memory: a span, a vector, an array of ptr<T>. Whose elements they are:
+/// Pointee<Places>.
+template <class Places>
+using Pointee = typename PointeeOf<
+    std::remove_cvref_t<decltype(*std::data(std::declval<const Places&>()))>>::Type;
+
 /// Where the pages of an allocation are at first, and whether they may move.
 struct Distribution {
     enum class Kind : std::uint8_t { block, cyclic, one_rank };
@@ -119,6 +168,60 @@ struct Distribution {
         Distribution other = *this;
         other.relocatable = false;
         return other;
+    }
+};
+
+/// Elements [first, first + count) of an allocation, those that begin in pages which `rank` has at
+/// first. No elements: count is 0.
+struct Share {
+    std::uint32_t rank = 0;
+    std::uint64_t first = 0, count = 0;
+};
+
+/// The pages of one allocation, numbered from 0, and the ranks that have them at first.
+struct PageShares {
+    Distribution::Kind kind = Distribution::Kind::block;
+    std::uint32_t rank = 0;         ///< of one_rank
+    std::uint64_t block_pages = 1;  ///< of cyclic
+    std::uint64_t pages = 0;
+    std::uint32_t ranks = 1;
+
+    struct Range {
+        std::uint64_t first = 0, end = 0;
+    };
+    constexpr std::uint32_t owner(std::uint64_t page) const noexcept {
+        switch (kind) {
+            case Distribution::Kind::block: return static_cast<std::uint32_t>(page * ranks / pages);
+            case Distribution::Kind::cyclic:
+                return static_cast<std::uint32_t>(page / block_pages % ranks);
+            case Distribution::Kind::one_rank: break;
+        }
+        return rank;
+    }
+    /// The pages of `of`; of cyclic its first block.
+    constexpr Range of_rank(std::uint32_t of) const noexcept {
+        switch (kind) {
+            case Distribution::Kind::block: return {before(of), before(of + 1)};
+            case Distribution::Kind::cyclic: return block(of);
+            case Distribution::Kind::one_rank: break;
+        }
+        return of == rank ? Range{0, pages} : Range{};
+    }
+    /// The pages around `page` that the same rank has.
+    constexpr Range around(std::uint64_t page) const noexcept {
+        return kind == Distribution::Kind::cyclic ? block(page / block_pages)
+                                                  : of_rank(owner(page));
+    }
+
+private:
+    /// How many pages the ranks before `of` have, by block.
+    constexpr std::uint64_t before(std::uint64_t of) const noexcept {
+        return (of * pages + ranks - 1) / ranks;
+    }
+    constexpr Range block(std::uint64_t number) const noexcept {
+        const std::uint64_t most = pages / block_pages + 1;  // so that the product fits
+        const std::uint64_t first = std::min(pages, std::min(number, most) * block_pages);
+        return {first, first + std::min(block_pages, pages - first)};
     }
 };
 

@@ -47,8 +47,8 @@ void strides(space& space, ptr<Byte> memory) {
     constexpr std::size_t rows = 40, columns = 100, width = 3;
     std::vector<std::uint32_t> out(rows * width), in(rows * width);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint32_t>(i * i + 1);
-    insist(space.put_strided(matrix + 5, columns, width, rows, out.data()), "put_strided");
-    insist(space.get_strided(matrix + 5, columns, width, rows, in.data()), "get_strided");
+    insist(space.put_strided(matrix + 5, columns, width, rows, out), "put_strided");
+    insist(space.get_strided(matrix + 5, columns, width, rows, in), "get_strided");
     insist(in == out, "strided puts and gets differ");
     for (std::size_t row = 0; row < rows; ++row) {
         std::uint32_t one = 0;
@@ -80,8 +80,8 @@ void lists(space& space, ptr<Byte> memory) {
     out.resize(places.size() * length);
     in.resize(out.size());
     const std::span<const ptr<std::uint32_t>> all(places);
-    insist(space.put_list(all, length, out.data()), "put_list");
-    insist(space.get_list(all, length, in.data()), "get_list");
+    insist(space.put_list(all, length, out), "put_list");
+    insist(space.get_list(all, length, in), "get_list");
     insist(in == out, "puts and gets of lists differ");
     for (std::size_t i = 0; i < places.size(); ++i) {
         std::uint32_t one = 0;

@@ -48,13 +48,14 @@ void ends(space& space, ptr<Word> memory, std::uint64_t count) {
     expect(space.get(memory, std::span<Word>(many)), Fault::past_end, "past the end", "long get");
     expect(space.put(memory, std::span<const Word>(many)), Fault::past_end, "past the end",
            "long put");
-    expect(space.get_strided(memory, 2, 1, count / 2 + 1, many.data()), Fault::past_end,
-           "past the end", "long strided get");
+    const std::span<Word> half = std::span(many).first(count / 2 + 1);
+    expect(space.get_strided(memory, 2, 1, half.size(), half), Fault::past_end, "past the end",
+           "long strided get");
     expect(space.own(memory, count + 1), Fault::past_end, "past the end", "long own");
     insist(!space.local(memory, count + 1), "a view past the end");
     const ptr<std::uint64_t> one_bad[] = {memory, memory + count, memory + 1};
-    expect(space.get_list(std::span<const ptr<std::uint64_t>>(one_bad), 1, many.data()),
-           Fault::past_end, "past the end", "list with one place past the end");
+    expect(space.get_list(one_bad, 1, std::span(many).first(3)), Fault::past_end, "past the end",
+           "list with one place past the end");
     insist(space.get(end - 1, word), "the last word is allocated");
     const auto odd = ptr<Word>::at(memory.address() + 4);
     expect(space.fetch_add(odd, 1, old), Fault::misaligned, "no multiple", "misaligned atomic");
@@ -70,13 +71,23 @@ void sizes(space& space, ptr<Word> memory) {
     expect(space.own(memory, huge), Fault::past_end, "past the end", "own of 2^61 + 1");
     expect(space.prefetch(memory, huge), Fault::past_end, "past the end", "prefetch of 2^61 + 1");
     const ptr<Word> one[] = {memory};
-    expect(space.get_list(std::span(one), huge, words), Fault::past_end, "past the end",
+    expect(space.get_list(one, huge, words), Fault::wrong_length,
+           "1 pieces of 2305843009213693953 elements each, but the local memory has 4 elements",
            "a list of 2^61 + 1");
-    expect(space.get_strided(memory, 1, huge, 1, words), Fault::past_end, "past the end",
-           "a piece of 2^61 + 1");
+    expect(space.get_list(one, 3, words), Fault::wrong_length,
+           "1 pieces of 3 elements each, but the local memory has 4 elements",
+           "a list into longer memory");
+    expect(space.put_list(one, 5, words), Fault::wrong_length, "but the local memory has 4",
+           "a list from shorter memory");
+    expect(space.get_strided(memory, 1, huge, 1, words), Fault::wrong_length,
+           "but the local memory has 4", "a piece of 2^61 + 1");
+    expect(space.get_strided(memory, 1, std::uint64_t{1} << 62, 4, {}), Fault::wrong_length,
+           "but the local memory has 0", "pieces whose elements wrap around to none");
+    expect(space.put_strided(memory, 1, 2, 3, words), Fault::wrong_length,
+           "3 pieces of 2 elements each, but the local memory has 4", "a stride, too short");
     expect(space.get_strided(memory, std::int64_t{1} << 61, 1, 4, words), Fault::past_end,
            "past the end", "a stride that wraps around");
-    expect(space.get_strided(memory, std::int64_t{1} << 60, 1, 3, words), Fault::past_end,
+    expect(space.get_strided(memory, std::int64_t{1} << 60, 1, 4, words), Fault::past_end,
            "past the end", "strides that together wrap around");
     expect(space.get(memory + (std::int64_t{1} << 61), words[0]), Fault::outside, "outside",
            "a distance that wraps around");

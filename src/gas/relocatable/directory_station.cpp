@@ -5,16 +5,13 @@
 #include <mutex>
 
 #include "base/fatal.hpp"
+#include "hiroba/gas_types.hpp"
 
 namespace hiroba::gas {
 
 std::uint32_t PublishedRun::owner(std::uint64_t page, std::uint32_t nodes) const noexcept {
-    const std::uint64_t index = page - first;
-    switch (kind) {
-        case 0: return static_cast<std::uint32_t>(index * nodes / pages);
-        case 1: return static_cast<std::uint32_t>(index / block_pages % nodes);
-        default: return rank;
-    }
+    const PageShares shares{static_cast<Distribution::Kind>(kind), rank, block_pages, pages, nodes};
+    return shares.owner(page - first);
 }
 
 std::uint32_t PublishedRun::limit(std::uint64_t page, std::uint64_t page_bytes) const noexcept {

@@ -88,6 +88,9 @@ std::string Status::text() const {
         case Fault::differs:
             if (auto line = line_of(*this)) return *line;
             return "the ranks call allocate_together() or free() with different arguments";
+        case Fault::wrong_length:
+            if (auto line = line_of(*this)) return *line;
+            return "the local memory is longer or shorter than the pieces that go there";
     }
     return "?";
 }
@@ -101,6 +104,13 @@ Status Status::beyond(std::uint64_t page, std::uint64_t first, std::uint64_t cou
     }
     return noted(Fault::past_end, page, "%lu elements from %lu on go past the end of a view of %lu",
                  count, first, size);
+}
+
+Status Status::unequal(std::uint64_t page, std::uint64_t pieces, std::uint64_t length,
+                       std::uint64_t local) noexcept {
+    return noted(Fault::wrong_length, page,
+                 "page %lu: %lu pieces of %lu elements each, but the local memory has %lu elements",
+                 page, pieces, length, local);
 }
 
 void Pending::ended_early(std::uint32_t left) noexcept {

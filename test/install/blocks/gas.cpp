@@ -42,11 +42,32 @@ check(space->start_get(row + 2000, right, pending));
 compute();
 check(space->wait(pending));                    // now both vectors are filled
     for (long i = 0; i < 100; ++i) wrong += left[i] != i || right[i] != 2000 + i;
-    long found[6];
-check(space->get_list(places, 1, found));       // places: a vector of gas::ptr<long>, anywhere
+std::vector<long> found(3), column(6);
+check(space->get_list(places, 1, found));       // places: a vector of three gas::ptr<long>, anywhere
     wrong += found[0] != 5 || found[1] != 4000 || found[2] != 1;
-check(space->get_strided(row, 512, 1, 6, found));   // a column of a matrix of 512
-    for (long i = 0; i < 6; ++i) wrong += found[i] != 512 * i;
+check(space->get_strided(row, 512, 1, 6, column));  // a column of a matrix of 512
+    for (long i = 0; i < 6; ++i) wrong += column[i] != 512 * i;
+    space->barrier();
+    const unsigned rank = space->rank();
+    constexpr std::uint64_t count = 1000;
+    long old = 0;
+
+struct Node {
+    long value;
+    gas::ptr<Node> next;                                // a list in global memory
+};
+    const auto nodes = space->allocate_together<Node>(count, gas::Distribution::block());
+    const gas::ptr<Node> node = nodes + 100 * (rank + 1);
+    check(space->put(node, {7, nodes + 3}));
+gas::ptr<Node> next;
+check(space->get(node->*&Node::next, next));            // one member
+    wrong += next != nodes + 3;
+check(space->fetch_add(node->*&Node::value, 1, old));
+    wrong += old != 7;
+    space->barrier();
+const auto share = space->share_of<Node>(rank, count, gas::Distribution::block());
+check(space->own(nodes + share.first, share.count));    // what block() has put here
+    wrong += space->counts().relocations != 0;
     space->barrier();
     std::puts(wrong == 0 ? "right" : "WRONG");
 }
