@@ -306,12 +306,14 @@ private:
             by_place[interval.place] += interval.atomics;
         for (const auto& [place, times] : by_place) {
             if (times < times_least) continue;
-            tell(
-                "shared counter",
-                fmt::format("{} atomics, of which each takes {} ns and more", times, atomic_ns),
-                "count in a private variable and add once: reduction(+: ...)", at(place),
-                static_cast<std::int64_t>(times) * atomic_ns / static_cast<std::int64_t>(threads()),
-                Advice::Sure::medium);
+            const double all_ns = static_cast<double>(times) * atomic_ns;
+            const double each_ns = all_ns / static_cast<double>(threads());
+            tell("shared counter",
+                 fmt::format("{} atomics, of which each takes {} ns and more", times, atomic_ns),
+                 "count in a private variable and add once: reduction(+: ...)", at(place),
+                 static_cast<std::int64_t>(
+                     std::min(each_ns, static_cast<double>(analysis_.wall_ns))),
+                 Advice::Sure::medium);
         }
     }
     std::int64_t meetings_in(const std::set<Phase>& phases) const {

@@ -173,7 +173,8 @@ void read_parts_beside(const std::string& path, Archive& archive) {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe without a writer would hold up who opens it.
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return nullptr;
     struct stat about {};
     std::shared_ptr<const MappedFile> file;

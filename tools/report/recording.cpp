@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -125,6 +126,9 @@ public:
     }
 
 private:
+    /// Half a year: what is longer makes no sense.
+    static constexpr double ns_most = 1.5e16;
+
     struct Reading {
         Stream stream;
         std::uint32_t place = 0, chunks = 0;
@@ -144,9 +148,10 @@ private:
     void take(const Record& record, Reading& reading, const TickClock& clock, double zero_ns) {
         const RecordKind kind = record.kind();
         if (static_cast<unsigned>(kind) >= record_kinds) return;
+        const double at_ns = clock.ns_of(record.time) - zero_ns;
+        if (!(std::abs(at_ns) < ns_most)) return;
         Event event;
-        event.end_ns = event.begin_ns =
-            static_cast<std::int64_t>(clock.ns_of(record.time) - zero_ns);
+        event.end_ns = event.begin_ns = static_cast<std::int64_t>(at_ns);
         event.kind = kind;
         event.first = record.first;
         event.second = record.second;
@@ -155,6 +160,7 @@ private:
         if (is_span(kind)) {
             const auto extra = static_cast<double>(event.extra);
             const double took = kind == RecordKind::atomic ? extra : extra * clock.ns_each();
+            if (!(took < ns_most)) return;
             event.begin_ns -= static_cast<std::int64_t>(took);
         }
         if (!keep(event, reading)) reading.stream.events.push_back(event);
