@@ -5,7 +5,7 @@ the report against them: the illness's name is the first advice, at the line who
 the twin gets no such advice. Also that a recording changes no result, that a killed job's is read up
 to there, that commands find a job that runs, and that recordings of several threads, over udp and with the other fault engine can be read.
 
-Usage: report_runs.py --hiroba PATH [--only NAME] [--tries N] [--table]
+Usage: report_runs.py --hiroba PATH [--only NAME] [--tries N]
 """
 import argparse
 import json
@@ -246,25 +246,14 @@ def short_of_room(runs):
         runs.faults.append(f"what is left out is not told: {told['notes']}")
 
 
-def table(runs):
-    """Each illness, by what its cure makes it faster: for the guide, on a quiet machine."""
-    for name in ILLNESSES:
-        seconds = {form: min(runs.advice(name, form)[1] for _ in range(5)) for form in ("ill", "cured")}
-        print(f"{name} {seconds['ill']:.4f} {seconds['cured']:.4f} {seconds['ill'] / seconds['cured']:.1f}")
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--hiroba", required=True)
     parser.add_argument("--only", choices=ILLNESSES)
     parser.add_argument("--tries", type=int, default=4)
-    parser.add_argument("--table", action="store_true")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(words.hiroba, folder)
-        if words.table:
-            table(runs)
-            return
         told_apart(runs, words.only, words.tries)
         if words.only is None:
             forms(runs)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small programs, each with one illness that makes it slow on several nodes, and its cured twin:
-// what `hiroba report` has to name. Usage: illnesses NAME ill|cured|long. The line that has to be
-// named ends with the comment `here: NAME`.
+// what `hiroba report` has to name. Usage: illnesses NAME ill|cured|long [TIMES]. The line that has
+// to be named ends with the comment `here: NAME`. Prints a result, and seconds.
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static double false_sharing(int cured) {
         double* const own =
             cured ? &far_apart[omp_get_thread_num()].sum : &close_by[omp_get_thread_num()].sum;
         for (int step = 0; step < 150; ++step) {
-            for (long i = 0; i < 2000; ++i) *own += work(i + step);  // here: false_sharing
+            for (long i = 0; i < 500; ++i) *own += work(i + step);  // here: false_sharing
 #pragma omp barrier
         }
     }
@@ -170,11 +170,11 @@ static double unbalanced(int cured) {
     if (cured) {
 #pragma omp parallel for reduction(+ : all) schedule(static, 50)
         for (long i = 0; i < lines; ++i)
-            for (long j = 0; j < i; ++j) all += work(i + j);
+            for (long j = 0; j < i * i / lines; ++j) all += work(i + j);
     } else {
 #pragma omp parallel for reduction(+ : all)  // here: unbalanced
         for (long i = 0; i < lines; ++i)
-            for (long j = 0; j < i; ++j) all += work(i + j);
+            for (long j = 0; j < i * i / lines; ++j) all += work(i + j);
     }
     return all;
 }
@@ -212,6 +212,7 @@ static double inner_reduction(int cured) {
             for (long i = 0; i < 2000; ++i) all += work(i + step);
         }
     } else {
+        inner_sum = 0;
 #pragma omp parallel
         for (int step = 0; step < 300; ++step) {
 #pragma omp for reduction(+ : inner_sum)  // here: inner_reduction
@@ -269,7 +270,7 @@ static double needless_barrier(int cured) {
         }
     }
     double all = 0;
-    for (int t = 0; t < threads_max; ++t) all += own_part[t].value[7];
+    for (int t = 0; t < omp_get_max_threads(); ++t) all += own_part[t].value[7];
     return all;
 }
 
@@ -365,7 +366,9 @@ int main(int argc, char** argv) {
     for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; ++i) {
         if (strcmp(programs[i].name, argv[1]) != 0) continue;
         const double begin = omp_get_wtime();
-        const double value = programs[i].run(cured);
+        double value = 0;
+        for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; --times)
+            value = programs[i].run(cured);
         printf("%.6g %.4f\n", value, omp_get_wtime() - begin);
         return 0;
     }
