@@ -76,6 +76,9 @@ class Runs:
             found = [line for line in races if re.search(pattern, line)]
             self.check(len(found) == 1, f"{what}: {len(found)} lines match {pattern}", done)
             self.at_barriers.update(pattern for line in found if "at its barrier" in line)
+        summed = re.findall(r"^hiroba: races at (\d+) places?: (.*)\. What they", done.stderr, re.MULTILINE)
+        self.check([int(count) for count, _ in summed] == [len(patterns)] * bool(patterns), f"{what}: sums up {summed}", done)
+        self.check(not patterns or f"1 in counter (races.c:{line_of('counter')})" in summed[0][1], f"{what}: names {summed}", done)
 
     def expect_abort(self, engine):
         """The job ends at the first race, with its numbers, and no output of a finished run."""

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+#include <utility>
 
 #include "base/settings.hpp"
 #include "omp/process/stack_sizes.hpp"
@@ -40,11 +42,21 @@ void RaceReport::add(const net::RaceBody& race, const std::string& names) {
     const std::size_t end = names.find('\n');
     const std::string place =
         end == std::string::npos ? names_.place(race.place) : names.substr(end + 1);
+    const std::string what = where(race, std::string_view(names).substr(0, end), place);
     say_line(fmt::format(
         "write-write race: {} bytes at {:#x} ({}) by nodes {} and {}, seen by node {} {}",
-        race.bytes, race.address, where(race, std::string_view(names).substr(0, end), place),
-        std::min(race.writer, race.other), std::max(race.writer, race.other), race.writer,
-        when(race.place, place)));
+        race.bytes, race.address, what, std::min(race.writer, race.other),
+        std::max(race.writer, race.other), race.writer, when(race.place, place)));
+    ++places_in_[variable_of(what)];
+}
+
+// "counter+2048 in a.out, a.c:7" is of "counter", a.c:7.
+std::string RaceReport::variable_of(std::string_view what) {
+    const std::size_t offset = what.find('+'), in = what.find(" in "), line = what.rfind(", ");
+    if (in == std::string_view::npos || line == std::string_view::npos || line < in)
+        return std::string(what);
+    const std::string_view variable = what.substr(0, std::min(offset, in));
+    return fmt::format("{} ({})", variable, what.substr(line + 2));
 }
 
 // A node also looks at its writes in the background, between two synchronizations.
@@ -83,9 +95,27 @@ std::string RaceReport::frame_of(std::uint64_t address, std::string_view place) 
 }
 
 void RaceReport::finish() const {
-    if (volume_ != Volume::some || seen_.size() <= lines_max) return;
-    say_line(fmt::format("write-write races at {} more places. Set HIROBA_RACE=all to see them",
-                         seen_.size() - lines_max));
+    if (volume_ == Volume::some && seen_.size() > lines_max)
+        say_line(fmt::format("write-write races at {} more places. Set HIROBA_RACE=all to see them",
+                             seen_.size() - lines_max));
+    if (told_.empty() || !setting("HIROBA_RECORD").empty() || setting("HIROBA_RACE") == "abort")
+        return;
+    say_line(summary());
+}
+
+std::string RaceReport::summary() const {
+    constexpr std::size_t named = 5;
+    std::vector<std::pair<std::string, std::size_t>> sorted(places_in_.begin(), places_in_.end());
+    std::ranges::stable_sort(sorted,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (const auto& [name, places] : sorted | std::views::take(named))
+        text += fmt::format("{}{} in {}", text.empty() ? "" : ", ", places, name);
+    if (sorted.size() > named) text += fmt::format(" and others in {} more", sorted.size() - named);
+    return fmt::format(
+        "races at {} place{}: {}. What they made of the result is by chance; the lines of both "
+        "writes: hiroba run --record FILE",
+        seen_.size(), seen_.size() == 1 ? "" : "s", text);
 }
 
 }  // namespace hiroba::tools

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,7 +39,8 @@ public:
     const std::vector<net::RaceBody>& told() const { return told_; }
     /// The names of the process above.
     AddressNames& names() { return names_; }
-    /// Says how many places were not printed.
+    /// Says how many places were not printed and, of a run that is not recorded, which variables
+    /// raced.
     void finish() const;
 
 private:
@@ -46,6 +48,8 @@ private:
     static constexpr unsigned looks_max = 8;
     static std::string when(const SyncPlace& place, std::string_view name);
     std::string where(const net::RaceBody& race, std::string_view known, std::string_view place);
+    static std::string variable_of(std::string_view what);
+    std::string summary() const;
     std::string frame_of(std::uint64_t address, std::string_view place);
 
     Volume volume_;
@@ -55,6 +59,7 @@ private:
     AddressNames names_;
     std::set<std::uint64_t> seen_;
     std::vector<net::RaceBody> told_;
+    std::map<std::string, std::size_t> places_in_;  ///< by variable
 };
 
 }  // namespace hiroba::tools
