@@ -82,6 +82,8 @@ CommandWords run_words(RunOptions& options) {
     words.add_option("--record", options.record,
                      "file for what each thread does, to be read by hiroba report (HIROBA_RECORD)");
     words.offer("FILE");
+    words.add_flag("--core", options.core,
+                   "core files of crashed nodes hold their part of the heap, too (HIROBA_CORE)");
     add_words_of_each_start(words, options);
     words.add_option("--starter-memory", options.starter_memory,
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");

@@ -43,15 +43,15 @@ class Bench:
                        input=text.encode(), check=True, cwd=self.folder)
         return target
 
-    def command(self, program, *arguments):
-        return [self.hiroba, "run", "-n", str(self.nodes), "--threads", "1", "--", str(program),
+    def command(self, program, *arguments, options=()):
+        return [self.hiroba, "run", "-n", str(self.nodes), "--threads", "1", *options, "--", str(program),
                 *arguments]
 
-    def run(self, program, *arguments, before=None, **variables):
+    def run(self, program, *arguments, before=None, options=(), **variables):
         environment = clean_environment("OMP_")
         environment.update(self.variables)
         environment.update(variables, LD_LIBRARY_PATH=str(self.folder))
-        done = subprocess.run(self.command(program, *arguments), env=environment, text=True,
+        done = subprocess.run(self.command(program, *arguments, options=options), env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder,
                               timeout=LIMIT_SECONDS, preexec_fn=before)
         return done.returncode, done.stdout, done.stderr
@@ -332,6 +332,49 @@ def core_files(bench):
             assert any(function in f for f in frames) and any(last in f for f in frames), trace
 
 
+CORE = """
+    static long* half[2];
+    int main(void) {
+        long* data = malloc(16 << 20);
+        long* beside = malloc(1 << 20);
+        beside[5] = 5005;
+    #pragma omp parallel
+        {
+            int me = omp_get_thread_num();
+            half[me] = data + me * (1 << 20);
+            for (long i = 0; i < 1 << 20; ++i) half[me][i] = i + 1000000 * me;
+    #pragma omp barrier
+            if (me == 1) *(volatile long*)16 = half[1][77] + beside[5];
+    #pragma omp barrier
+        }
+    }"""
+
+
+def core_with_heap(bench):
+    """A core of `hiroba run --core` has what its node had of the heap, whatever the user's filter and soft limit are; else it
+    has not."""
+    if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip() != "core":
+        print("     cores with heaps: skipped, core_pattern sends them elsewhere")
+        return
+    program = bench.build("heap_in_core", CORE, "-fopenmp")
+    def before():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.RLIM_INFINITY))
+        pathlib.Path("/proc/self/coredump_filter").write_text("0x31")
+    core = bench.folder / "core"
+    for engine in ("uffd", "mprotect"):
+        expect(bench.run(program, before=before, HIROBA_FAULT_ENGINE=engine, options=["--core"]), 139, "",
+               "rank 1 .*signal 11")
+        said = subprocess.run(["gdb", "-batch", "-ex", "print half[1][77]", "-ex", "print half[1][1048575]", "-ex",
+                               "print (char)beside[5] + 5000", str(program), str(core)], capture_output=True, text=True,
+                              timeout=60)
+        size = core.stat().st_blocks * 512
+        core.unlink()
+        assert "= 1000077" in said.stdout and "= 2048575" in said.stdout, f"{engine}: {said.stdout[-800:]}{said.stderr}"
+        assert 8 << 20 < size < 100 << 20, f"{engine}: a core of {size} bytes"
+        expect(bench.run(program, before=before, HIROBA_FAULT_ENGINE=engine), 139, "", "rank 1 .*signal 11")
+        assert not core.exists(), "a core was written that nobody asked for"
+
+
 def stack_overflow(bench):
     """It is a line that names the setting, and SIGSEGV."""
     program = bench.build("overflow", CRASH.replace("return deep(&c)", "deep(&c)"), "-fopenmp")
@@ -484,7 +527,7 @@ def watching(bench):
 
 
 CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
-         too_much_address_space, refused_calls, core_files,
+         too_much_address_space, refused_calls, core_files, core_with_heap,
          stack_overflow, taken_pages, stacks, user_signal_of_the_program, debugger,
          watching]
 

@@ -157,6 +157,7 @@ Result<void> prepare_command(const RunOptions& options) {
         ::setenv("HIROBA_ACP_STARTER", options.starter_memory.c_str(), 1);
     if (!options.provider.empty()) ::setenv("HIROBA_PROVIDER", options.provider.c_str(), 1);
     if (!options.record.empty()) ::setenv("HIROBA_RECORD", options.record.c_str(), 1);
+    if (options.core) ::setenv("HIROBA_CORE", "memory", 1);
     JobRecording::make_name_absolute();
     if (!options.ports.empty()) ::setenv("HIROBA_PORTS", options.ports.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "abi/libc/process/core_memory.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
@@ -106,6 +107,7 @@ bool tell(int signal, const siginfo_t& info, const ucontext_t& context) noexcept
         crash.address = reinterpret_cast<std::uintptr_t>(info.si_addr);
         find_place(*node->map, crash);
     }
+    put_memory_into_core(*node->map);
     const bool heard = net::report_crash(node->job, crash, look_limit_ns);
     over.store(true);
     return heard;
@@ -120,6 +122,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void tell_of_crashes() noexcept {
+    prepare_core_memory();
     telling.sa_sigaction = &on_crash;
     telling.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigfillset(&telling.sa_mask);
