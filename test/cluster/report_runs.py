@@ -183,9 +183,9 @@ def live(runs):
     """Commands that look at a running job find it, by its number and by themselves."""
     command = runs.command("needless_barrier", "long", options=("-n", "3", "-t", "1"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=runs.folder) as job:
-        part = pathlib.Path(f"{runs.file}.2")
+        parts = [pathlib.Path(f"{runs.file}.{rank}") for rank in range(3)]
         deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline and (not part.exists() or part.stat().st_blocks < 300):
+        while time.monotonic() < deadline and not all(part.exists() and part.stat().st_blocks >= 300 for part in parts):
             time.sleep(0.01)
         for words in ((), (str(job.pid),), (str(runs.file),)):
             rows = [line.split() for line in ask(runs, "top", "--once", *words).splitlines()]
