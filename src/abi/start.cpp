@@ -23,6 +23,7 @@
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/process/user_ids.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
@@ -116,6 +117,7 @@ void run_main() {
 
 void run_thread(std::uint32_t local_thread) {
     examine_this_thread();
+    note_program_thread();
     if (local_thread == 0) {
         if (world()->job.self.value == 0) {
             become_first_thread();
@@ -177,6 +179,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
     tell_of_crashes();
     learn_memory_limit();
     prepare_system_call_trap();
+    prepare_thread_signals();
     note_first_limits();
     share_descriptors(job.self, job.nodes);
     require(world()->files->start());

@@ -144,6 +144,8 @@ def all_cases():
         Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),
         Case("signals.c", stderr=False),
         Case("signals_in_waits.c"),
+        Case("thread_signals.c", threads=2),
+        Case("thread_signals.c", threads=2, environment={"HIROBA_SYSTEM_CALLS": "interposed", "HIROBA_PROVIDER": "udp"}),
         Case("kernel_buffers.c"),
         Case("dropped_buffers.c"),
         Case("file_limit.c"),

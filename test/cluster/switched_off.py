@@ -109,6 +109,8 @@ def rows():
     interposed = {"HIROBA_SYSTEM_CALLS": "interposed"}
     return [
         Row("mutexes", case("sync_locks.c"), hide="pthread_mutex_.*"),
+        Row("signals for threads of other nodes", case("thread_signals.c"), stub="send_to", result=0),
+        Row("signals for threads of the runtime", case("thread_signals.c"), stub="note_program_thread"),
         Row("read-write locks", case("sync_locks.c"), hide="pthread_rwlock_.*"),
         Row("spin locks", case("sync_locks.c"), hide="pthread_spin_.*"),
         Row("condition variables", case("sync_events.c"), hide="pthread_cond_.*"),

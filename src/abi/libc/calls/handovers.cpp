@@ -20,15 +20,19 @@ Handover by_number(long number) noexcept {
         case SYS_recvfrom:
         case SYS_recvmsg:
         case SYS_recvmmsg:
+        case SYS_mq_timedreceive:
         case SYS_rt_sigtimedwait: return Handover::is_told;
         case SYS_write:
         case SYS_writev:
         case SYS_sendto:
         case SYS_sendmsg:
         case SYS_sendmmsg:
+        case SYS_mq_timedsend:
         case SYS_shutdown:
         case SYS_kill:
         case SYS_tgkill:
+        case SYS_tkill:
+        case SYS_rt_tgsigqueueinfo:
         case SYS_rt_sigqueueinfo:
         case SYS_close: return Handover::tells;
         case SYS_sched_yield: return Handover::tells;  // one flush a turn does both
@@ -38,7 +42,7 @@ Handover by_number(long number) noexcept {
 
 bool is_by_signal(long number) noexcept {
     return number == SYS_rt_sigtimedwait || number == SYS_kill || number == SYS_tgkill ||
-           number == SYS_rt_sigqueueinfo;
+           number == SYS_tkill || number == SYS_rt_tgsigqueueinfo || number == SYS_rt_sigqueueinfo;
 }
 
 /// What a thread sends itself tells nobody: a crash, mostly.
@@ -75,7 +79,8 @@ Handover handover_by(long number, const CallArguments& arguments) noexcept {
     const auto fd = static_cast<int>(arguments.word[0]);
     if (number == SYS_sched_yield) return is_to_flush() ? kind : Handover::none;
     if (kind == Handover::none || fd < 0 || is_standard(fd)) return Handover::none;
-    return is_channel(fd) ? kind : Handover::none;
+    const bool is_queue = number == SYS_mq_timedsend || number == SYS_mq_timedreceive;
+    return is_queue || is_channel(fd) ? kind : Handover::none;
 }
 
 }  // namespace hiroba::abi

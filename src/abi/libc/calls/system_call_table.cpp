@@ -13,7 +13,10 @@ using enum Use;
 
 constexpr std::uint16_t stat_bytes = 144, statfs_bytes = 120, statx_bytes = 256, time_bytes = 16,
                         rusage_bytes = 144, siginfo_bytes = 128, mask_bytes = 8, pollfd_bytes = 8,
-                        epoll_bytes = 12, control_bytes = 256, scheduling_bytes = 56;
+                        epoll_bytes = 12, queue_bytes = 64, control_bytes = 256,
+                        scheduling_bytes = 56;
+
+constexpr std::uint16_t pidfd_open = 434;  // newer than the oldest headers
 
 /// A call whose argument 0 is a descriptor.
 constexpr SystemCall on(std::uint16_t number, Touch a = {}, Touch b = {}, Touch c = {},
@@ -163,7 +166,21 @@ constexpr SystemCall rows[] = {
     on(SYS_timerfd_settime, {2, in, 32}, {3, out, 32}),
     on(SYS_timerfd_gettime, {1, out, 32}),
     opening(SYS_inotify_init1),
+    opening(SYS_inotify_init),
     on(SYS_inotify_add_watch, {1, text}),
+    on(SYS_inotify_rm_watch),
+    opening(SYS_eventfd),
+    opening(SYS_signalfd, {1, in, mask_bytes}),
+    opening(SYS_signalfd4, {1, in, mask_bytes}),
+    opening(SYS_fanotify_init),
+    opening(SYS_userfaultfd),
+    opening(SYS_perf_event_open, {0, in, 112}),
+    opening(pidfd_open),
+    opening(SYS_mq_open, {0, text}, {3, in, queue_bytes}),
+    on(SYS_mq_timedsend, {1, in, 1, 2}, {4, in, time_bytes}),
+    on(SYS_mq_timedreceive, {1, out, 1, 2}, {3, out, 4}, {4, in, time_bytes}),
+    on(SYS_mq_getsetattr, {1, in, queue_bytes}, {2, out, queue_bytes}),
+    plain(SYS_mq_unlink, {0, text}),
 
     // Time.
     plain(SYS_clock_gettime, {1, out, time_bytes}),
@@ -207,6 +224,7 @@ constexpr SystemCall rows[] = {
     plain(SYS_rt_sigpending, {0, out, mask_bytes}),
     plain(SYS_rt_sigtimedwait, {0, in, mask_bytes}, {1, out, siginfo_bytes}, {2, in, time_bytes}),
     plain(SYS_rt_sigqueueinfo, {2, in, siginfo_bytes}),
+    plain(SYS_rt_tgsigqueueinfo, {3, in, siginfo_bytes}),
     plain(SYS_rt_sigsuspend, {0, in, mask_bytes}),
 };
 

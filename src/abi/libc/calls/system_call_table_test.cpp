@@ -55,5 +55,20 @@ TEST(SystemCallTable, reading_fills_its_buffer_and_writing_does_not) {
     EXPECT_TRUE(find_system_call(SYS_openat)->opens);
 }
 
+// What is not told to open would have a number that another node takes for its own.
+TEST(SystemCallTable, what_makes_a_descriptor_opens) {
+    constexpr int pidfd_open = 434;
+    for (const int number :
+         {SYS_open,           SYS_openat,        SYS_creat,       SYS_dup,
+          SYS_socket,         SYS_accept,        SYS_accept4,     SYS_memfd_create,
+          SYS_epoll_create,   SYS_epoll_create1, SYS_eventfd,     SYS_eventfd2,
+          SYS_timerfd_create, SYS_signalfd,      SYS_signalfd4,   SYS_inotify_init,
+          SYS_inotify_init1,  SYS_fanotify_init, SYS_userfaultfd, SYS_perf_event_open,
+          SYS_mq_open,        pidfd_open}) {
+        ASSERT_NE(find_system_call(number), nullptr) << number;
+        EXPECT_TRUE(find_system_call(number)->opens) << number;
+    }
+}
+
 }  // namespace
 }  // namespace hiroba::abi

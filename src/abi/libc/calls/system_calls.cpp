@@ -27,6 +27,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_waits.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -210,6 +211,18 @@ long call_with(const PinnedBuffers& buffers, long number, const CallArguments& a
     }
 }
 
+/// What waits for any signal goes on waiting where none of the program's has come: a signal that
+/// the thread blocks is brought to it by another (thread_signals.hpp).
+long wait_for_any_signal(long number, const CallArguments& arguments) noexcept {
+    const std::uint64_t handlers_before = handlers_so_far();
+    PinnedBuffers buffers;
+    if (const SystemCall* const row = find_system_call(number)) buffers.add(*row, arguments);
+    for (;;) {
+        const long result = call_with(buffers, number, arguments);
+        if (result != -EINTR || handlers_so_far() != handlers_before) return result;
+    }
+}
+
 /// A read or write of /proc/self/mem, where the file stands, has met a page that is not there.
 long call_on_memory(PinnedBuffers& buffers, long number, const CallArguments& arguments) noexcept {
     const long place = dsm::kernel_call(SYS_lseek, arguments.word[0], 0, SEEK_CUR);
@@ -290,6 +303,9 @@ long perform(long number, const CallArguments& asked) noexcept {
         return result;
     }
     if (number == SYS_rt_sigtimedwait && is_node_process()) return wait_for_signal(arguments);
+    if (number == SYS_pause || number == SYS_rt_sigsuspend)
+        return wait_for_any_signal(number, arguments);
+    if (const auto sent = perform_thread_signal(number, arguments)) return *sent;
     if (number == SYS_dup2 || number == SYS_dup3) return duplicate_onto(number, arguments);
     const SystemCall* const row = find_system_call(number);
     if (row == nullptr) {
@@ -347,6 +363,7 @@ long perform_system_call(long number, const CallArguments& given) noexcept {
     if (handover == Handover::tells) world()->memory->flush();
     const long result = perform(number, arguments);
     if (handover == Handover::is_told && result >= 0) world()->memory->flush();
+    take_waiting_letters();
     return result;
 }
 

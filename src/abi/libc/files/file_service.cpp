@@ -18,6 +18,7 @@
 #include "abi/libc/memory/malloc_figures.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -128,6 +129,8 @@ std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
     for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
     if (request.number == static_cast<std::int64_t>(SignalCall::wait))
         return wait_for_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(ThreadCall::send_signal))
+        return send_signal_here(words, data);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
     if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
         return register_handler(static_cast<HandlerCall>(request.number), words);

@@ -43,6 +43,11 @@ public:
         }
     }
 
+    /// `signal` had been opened for one that was sent to this thread.
+    constexpr KernelMask close_again(KernelMask signal, KernelMask kernel) const noexcept {
+        return kernel | (closed_ & signal);
+    }
+
 private:
     constexpr KernelMask ours() const noexcept { return closed_ | always_open; }
 

@@ -62,5 +62,13 @@ TEST(ClosedSignals, a_thread_that_closes_none_has_the_kernels_mask) {
     EXPECT_EQ(kernel, user1);
 }
 
+TEST(ClosedSignals, one_that_was_opened_for_a_thread_is_closed_again_unless_the_program_opens_it) {
+    ClosedSignals signals;
+    KernelMask kernel = signals.begin(closed, 0);
+    EXPECT_EQ(signals.close_again(user1, kernel & ~user1), closed);
+    kernel = signals.change(SIG_UNBLOCK, user1, kernel);
+    EXPECT_EQ(signals.close_again(user1, kernel), user2);
+}
+
 }  // namespace
 }  // namespace hiroba::abi

@@ -73,6 +73,13 @@ KernelMask change_program_mask(int how, KernelMask given, KernelMask kernel) noe
 
 KernelMask shown_mask(KernelMask kernel) noexcept { return closed.shown(kernel); }
 
+void close_again(int number, ucontext_t& context) noexcept {
+    KernelMask mask;
+    std::memcpy(&mask, &context.uc_sigmask, sizeof mask);
+    mask = closed.close_again(dsm::mask_of(number), mask);
+    std::memcpy(&context.uc_sigmask, &mask, sizeof mask);
+}
+
 // What this thread does until then takes the signals that are always open.
 ProgramMask::ProgramMask() noexcept : kernel_(kernel_mask()) {
     const KernelMask inherited = closed.shown(kernel_) & ~always_open;

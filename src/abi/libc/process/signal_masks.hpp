@@ -2,6 +2,8 @@
 // Role: the signal mask of a thread as the program has it (closed_signals.hpp).
 #pragma once
 
+#include <ucontext.h>
+
 #include "abi/libc/process/closed_signals.hpp"
 
 namespace hiroba::abi {
@@ -21,6 +23,8 @@ void begin_with_mask(KernelMask mask) noexcept;
 /// program is told.
 KernelMask change_program_mask(int how, KernelMask given, KernelMask kernel) noexcept;
 KernelMask shown_mask(KernelMask kernel) noexcept;
+/// Behind a handler of `number` that has interrupted `context`: closed, if the runtime keeps it so.
+void close_again(int number, ucontext_t& context) noexcept;
 
 /// For a scope the kernel has the program's mask: a process that is started here inherits it.
 class ProgramMask {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/process/signal_waits.hpp"
 
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -10,6 +11,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -45,11 +47,14 @@ long take(NodeId node, Wanted& wanted, std::uint64_t for_ns) noexcept {
 }
 
 long wait_until(std::uint64_t until_ns, Wanted& wanted) noexcept {
+    // What brings this thread a signal that it waits for interrupts it, too (thread_signals.hpp).
+    const std::uint64_t handlers_before = handlers_so_far();
     for (;;) {
         const std::uint64_t now = now_ns();
         const std::uint64_t left_ns = until_ns > now ? until_ns - now : 0;
         long number = take_elsewhere(wanted);
         if (number == -EAGAIN) number = take(NodeId{0}, wanted, std::min(left_ns, look_ns));
+        if (number == -EINTR && handlers_so_far() == handlers_before) continue;
         if (number != -EAGAIN || left_ns == 0) return number;
     }
 }
@@ -85,3 +90,23 @@ long wait_for_signal(const CallArguments& arguments) noexcept {
 }
 
 }  // namespace hiroba::abi
+
+using namespace hiroba::abi;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// As libc's: what tgkill() has sent is shown as kill()'s.
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
+    const long number = call_from(HIROBA_CALLER, SYS_rt_sigtimedwait, set, info, limit, 8);
+    if (number > 0 && info != nullptr && info->si_code == SI_TKILL) info->si_code = SI_USER;
+    return static_cast<int>(number);
+}
+
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+    const long number = call_from(HIROBA_CALLER, SYS_rt_sigtimedwait, set, info, 0, 8);
+    if (number > 0 && info != nullptr && info->si_code == SI_TKILL) info->si_code = SI_USER;
+    return static_cast<int>(number);
+}
+
+}  // extern "C"

@@ -23,7 +23,10 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/process_state.hpp"
+#include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/thread_stacks.hpp"
 #include "abi/world.hpp"
 #include "base/atomic_window.hpp"
 #include "base/latch.hpp"
@@ -39,6 +42,7 @@ HIROBA_REAL(pthread_sigmask);
 HIROBA_REAL(sigaltstack);
 HIROBA_REAL(raise);
 HIROBA_REAL(pthread_kill);
+HIROBA_REAL(pthread_sigqueue);
 HIROBA_REAL(alarm);
 HIROBA_REAL(setitimer);
 HIROBA_REAL(timer_settime);
@@ -104,8 +108,12 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
         set_default(number, initial, nullptr);
         signal.active.store(false);
     }
+    KernelMask blocked;
+    memcpy(&blocked, &wanted.sa_mask, sizeof blocked);
+    const HandlerScope runs{blocked | dsm::mask_of(number)};
     // Both forms of handler: with one argument the others are ignored.
     call_program(wanted.sa_sigaction, number, info, machine);
+    close_again(number, *static_cast<ucontext_t*>(machine));
 }
 
 /// Whether the calling thread is at an atomic for which another may wait.
@@ -258,7 +266,13 @@ void deliver_deferred() noexcept {
 
 }  // namespace
 
-bool is_signal_deferred() noexcept { return deferred_count.load() != 0; }
+bool is_signal_deferred() noexcept { return deferred_count.load() != 0 || are_letters_waiting(); }
+
+bool handler_restarts_calls(int number) noexcept {
+    const Relayed& signal = relayed[number];
+    return !signal.active.load() ||
+           (static_cast<unsigned>(signal.wanted.sa_flags) & SA_RESTART) != 0;
+}
 
 void let_signals_in() noexcept {
     const timespec twice_the_deferral{0, 2'000'000};
@@ -312,10 +326,23 @@ int raise(int number) noexcept {
 }
 
 int pthread_kill(pthread_t thread, int number) noexcept {
-    const bool to_itself = number > 0 && number < _NSIG && pthread_equal(thread, pthread_self());
-    if (!HIROBA_CALL_OF_PROGRAM() || !to_itself || !is_runtime_thread())
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_pthread_kill(thread, number);
+    if (!pthread_equal(thread, pthread_self())) {
+        if (const auto sent = send_signal(thread, number, sent_to_thread(number))) return *sent;
+        return is_thread_of_other_node(thread) ? ESRCH : real_pthread_kill(thread, number);
+    }
+    if (number <= 0 || number >= _NSIG || !is_runtime_thread())
         return real_pthread_kill(thread, number);
     return raise_here(number) == 0 ? 0 : errno;
+}
+
+int pthread_sigqueue(pthread_t thread, int number, const sigval value) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_pthread_sigqueue(thread, number, value);
+    siginfo_t info = sent_to_thread(number);
+    info.si_code = SI_QUEUE;
+    info.si_value = value;
+    if (const auto sent = send_signal(thread, number, info)) return *sent;
+    return is_thread_of_other_node(thread) ? ESRCH : real_pthread_sigqueue(thread, number, value);
 }
 
 unsigned alarm(unsigned seconds) noexcept {

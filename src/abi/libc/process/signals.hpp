@@ -15,6 +15,8 @@ bool is_signal_deferred() noexcept;
 /// Stays out of the runtime for long enough that the handler runs. For a thread that would wait in
 /// the runtime for what that handler does.
 void let_signals_in() noexcept;
+/// False: its handler is the program's, and ends what waits in the kernel (no SA_RESTART).
+bool handler_restarts_calls(int number) noexcept;
 /// As the program's own sigaction() on this node would. Nothing of it travels.
 void set_program_signal(int number, const struct sigaction& action) noexcept;
 

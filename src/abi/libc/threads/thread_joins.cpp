@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: interposes joining and detaching of threads that the program has made: their stacks go
-// back. Invariant: libc does the joining. The joining thread is on the joined one's node,
-// which has its memory; joining one of another node is refused with a line.
+// back; and cancelling them. Invariant: libc does the joining. The joining thread is on the joined
+// one's node, which has its memory; joining one of another node is refused with a line.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
@@ -14,6 +14,7 @@ HIROBA_REAL(pthread_tryjoin_np);
 HIROBA_REAL(pthread_timedjoin_np);
 HIROBA_REAL(pthread_clockjoin_np);
 HIROBA_REAL(pthread_detach);
+HIROBA_REAL(pthread_cancel);
 HIROBA_REAL(thrd_join);
 HIROBA_REAL(thrd_detach);
 
@@ -62,6 +63,12 @@ int pthread_detach(pthread_t thread) noexcept {
         note_thread_detached(thread);
     }
     return real_pthread_detach(thread);
+}
+
+// libc writes into the thread's control block and sends it a signal of its own.
+int pthread_cancel(pthread_t thread) {
+    if (HIROBA_CALL_OF_PROGRAM()) refuse_thread_of_other_node("pthread_cancel", thread);
+    return real_pthread_cancel(thread);
 }
 
 int thrd_join(thrd_t thread, int* result) {

@@ -24,6 +24,8 @@ void enter_thread_stack(ThreadStack& stack) noexcept;
 void note_thread_joined(pthread_t thread) noexcept;
 void note_thread_detached(pthread_t thread) noexcept;
 
+/// Whether `thread` was made on another node than this.
+bool is_thread_of_other_node(pthread_t thread) noexcept;
 /// Ends the job with a line when `thread` runs on another node: `what` is for this node's.
 void refuse_thread_of_other_node(const char* what, pthread_t thread) noexcept;
 

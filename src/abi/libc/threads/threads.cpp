@@ -18,6 +18,7 @@
 #include "abi/kmp/thread_notes.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
@@ -65,6 +66,7 @@ void end_thread(void*) {
     if (World* const node = world(); node != nullptr && node->omp != nullptr) {
         kmp::forget_notes();
         node->omp->forget_thread();
+        forget_program_thread();
     }
     note_end();
 }
@@ -85,6 +87,7 @@ void* run(void* start_at) {
     const ThreadStart start = *given;
     free(given);
     enter_thread_stack(*start.stack);
+    note_program_thread();
     pthread_setspecific(end_key(), &threads_alive);
     if (start.hidden != 0) dsm::change_mask(SIG_UNBLOCK, start.hidden);
     examine_this_thread();
