@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,18 @@ struct Options {
     /// many as the transport has queues for (verbs: HIROBA_VERBS_QUEUES; shm: 16; else 1), so that
     /// a program need not know it: Network::executors().
     std::uint32_t executors = 1;
+};
+
+/// How a blocking call ended. `refused`: nothing was done. `peer_lost`: whether it happened is
+/// unknown.
+enum class Ended : std::uint8_t { done, refused, peer_lost };
+
+/// What Network::write_signal() does to 8 bytes of the target when the data are there.
+struct Signal {
+    enum class Kind : std::uint8_t { set, add };
+    RemoteAddress at{};  ///< `offset` a multiple of 8
+    std::uint64_t value = 1;
+    Kind kind = Kind::set;
 };
 
 /// Ends the process with a line: a Pending is destroyed while `requests` count in it.
@@ -197,6 +210,107 @@ public:
         return made;
     }
 
+    // --- blocking forms: any memory of this process is the local end
+    // ------------------------------ After connect(), and not from a handler, callback or foreign
+    // call. `why` as in open().
+
+    /// Any memory of this process as the local end of a request, registered or not.
+    LocalAddress anywhere(const void* memory) noexcept { return local_place(memory); }
+    /// Reads `to.size()` bytes.
+    Ended read(NodeId source, RemoteAddress from, std::span<std::byte> to,
+               std::string* why = nullptr) noexcept {
+        return read_bytes(source, from, to, why);
+    }
+    /// Returns when the bytes are visible at the target.
+    Ended write(NodeId target, RemoteAddress to, std::span<const std::byte> from,
+                std::string* why = nullptr) noexcept {
+        return write_bytes(target, to, from, nullptr, why);
+    }
+    /// Writes `from`, then does `signal`: a thread of the target that sees the signal sees the
+    /// bytes. Two ways over the wire. Nothing is written if the signal's place is wrong.
+    Ended write_signal(NodeId target, RemoteAddress to, std::span<const std::byte> from,
+                       const Signal& signal, std::string* why = nullptr) noexcept {
+        return write_bytes(target, to, from, &signal, why);
+    }
+    /// As try_atomic_async(); `params.old` and `params.on_complete` are not looked at.
+    /// @param old  where the value before goes
+    Ended atomic(const AtomicParams& params, std::uint64_t& old,
+                 std::string* why = nullptr) noexcept {
+        return atomic_word(params, old, why);
+    }
+    template <class T>
+    Ended read_value(NodeId source, RemoteAddress from, T& to,
+                     std::string* why = nullptr) noexcept {
+        static_assert(std::is_trivially_copyable_v<T>);
+        return read(source, from, std::as_writable_bytes(std::span<T, 1>(&to, 1)), why);
+    }
+    template <class T>
+    Ended write_value(NodeId target, RemoteAddress to, const T& from,
+                      std::string* why = nullptr) noexcept {
+        static_assert(std::is_trivially_copyable_v<T>);
+        return write(target, to, std::as_bytes(std::span<const T, 1>(&from, 1)), why);
+    }
+    /// Makes the T of 4 or 8 bytes at `at`, an aligned offset, `next(value)`, as one atomic; also
+    /// of floating point. `next` may be called several times. A read and at least one compare-swap,
+    /// where `next` changes anything; else the read alone.
+    /// @param old  the value before
+    template <class T, class Next>
+    Ended atomic_change(NodeId target, RemoteAddress at, Next&& next, T& old,
+                        std::string* why = nullptr) noexcept {
+        static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+        AtomicParams params{.target = target, .at = at, .bytes = sizeof(T)};
+        std::uint64_t found = 0;
+        Ended ended = atomic(params, found, why);  // adds 0
+        params.op = AtomicOp::compare_swap;
+        while (ended == Ended::done) {
+            const T value = of_word<T>(found);
+            params.operand = to_word(static_cast<T>(next(value)));
+            params.expected = found;
+            if (params.operand != found) ended = atomic(params, found, why);
+            if (ended == Ended::done && found == params.expected) {
+                old = value;
+                break;
+            }
+        }
+        return ended;
+    }
+    /// Adds; of integers one atomic of the wire.
+    template <class T>
+    Ended atomic_add(NodeId target, RemoteAddress at, std::type_identity_t<T> operand, T& old,
+                     std::string* why = nullptr) noexcept {
+        static_assert(std::is_arithmetic_v<T>);
+        if constexpr (std::is_floating_point_v<T>) {
+            return atomic_change(
+                target, at, [operand](T value) { return value + operand; }, old, why);
+        } else {
+            std::uint64_t found = 0;
+            const Ended ended = atomic(
+                {.target = target, .at = at, .bytes = sizeof(T), .operand = to_word(operand)},
+                found, why);
+            if (ended == Ended::done) old = of_word<T>(found);
+            return ended;
+        }
+    }
+    /// The smaller one, the larger one. A NaN gives way to a number.
+    template <class T>
+    Ended atomic_min(NodeId target, RemoteAddress at, std::type_identity_t<T> operand, T& old,
+                     std::string* why = nullptr) noexcept {
+        static_assert(std::is_arithmetic_v<T>);
+        return atomic_change(
+            target, at,
+            [operand](T value) { return operand < value || value != value ? operand : value; }, old,
+            why);
+    }
+    template <class T>
+    Ended atomic_max(NodeId target, RemoteAddress at, std::type_identity_t<T> operand, T& old,
+                     std::string* why = nullptr) noexcept {
+        static_assert(std::is_arithmetic_v<T>);
+        return atomic_change(
+            target, at,
+            [operand](T value) { return operand > value || value != value ? operand : value; }, old,
+            why);
+    }
+
     // --- waits: spin, poll, yield, sleep ---------------------------------------------------------
     // After connect(), and not from a handler, callback or foreign call: there a wait ends the
     // process with one line.
@@ -226,6 +340,9 @@ public:
         wait_until([&pending] { return pending.done(); });
         return pending.lost() == 0;
     }
+    /// Polls once, or lets another thread run: for a loop of the program that waits for what
+    /// wait_until() cannot look at.
+    void pause() noexcept { make_room(); }
     /// Wakes this node's waiters, or those of another node, a rank of the job. Any thread, handlers
     /// and callbacks too; after connect().
     virtual void wake() noexcept = 0;
@@ -287,9 +404,31 @@ protected:
     virtual void make_room() noexcept = 0;
     virtual void reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
                         void* with) noexcept = 0;
+    // Behind all others, where programs that were compiled before do not look.
+    virtual LocalAddress local_place(const void* memory) noexcept = 0;
+    virtual Ended read_bytes(NodeId source, RemoteAddress from, std::span<std::byte> to,
+                             std::string* why) noexcept = 0;
+    virtual Ended write_bytes(NodeId target, RemoteAddress to, std::span<const std::byte> from,
+                              const Signal* signal, std::string* why) noexcept = 0;
+    virtual Ended atomic_word(const AtomicParams& params, std::uint64_t& old,
+                              std::string* why) noexcept = 0;
 
     NodeId self_;
     std::uint32_t nodes_ = 1;
+
+private:
+    template <class T>
+    static std::uint64_t to_word(const T& value) noexcept {
+        std::uint64_t word = 0;
+        std::memcpy(&word, &value, sizeof value);
+        return word;
+    }
+    template <class T>
+    static T of_word(std::uint64_t word) noexcept {
+        T value;
+        std::memcpy(&value, &word, sizeof value);
+        return value;
+    }
 };
 
 }  // namespace hiroba::net

@@ -146,6 +146,13 @@ protected:
     void make_room() noexcept override;
     void reduce(std::span<std::byte> values, std::size_t value_bytes, Each each,
                 void* with) noexcept override;
+    LocalAddress local_place(const void* memory) noexcept override;
+    Ended read_bytes(NodeId source, RemoteAddress from, std::span<std::byte> to,
+                     std::string* why) noexcept override;
+    Ended write_bytes(NodeId target, RemoteAddress to, std::span<const std::byte> from,
+                      const Signal* signal, std::string* why) noexcept override;
+    Ended atomic_word(const AtomicParams& params, std::uint64_t& old,
+                      std::string* why) noexcept override;
 
 private:
     NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings);
@@ -166,6 +173,10 @@ private:
         const Result<void> good = async_->check(params);
         return good ? std::string() : good.error().text;
     }
+    /// Makes the request with a Pending of its own, and waits for it.
+    template <class Params, class Attempt>
+    Ended complete(Params params, Attempt&& attempt, std::string* why) noexcept;
+    LocalAddress place_of(std::span<const std::byte> memory) noexcept;
     Result<void> begin();
     /// Adds which regions allocate() has made here to an error that names regions.
     Error with_allocations(Error error) const;
@@ -188,6 +199,8 @@ private:
     std::vector<Handle> allocated_;
     SetUp set_up_;
     std::atomic<bool> told_of_departure_{false};
+    /// The handle of all memory of this process; Handle::none until it is asked for.
+    std::atomic<std::uint32_t> everywhere_{Handle::none};
     bool connected_ = false;
     bool has_board_ = false;
 };

@@ -8,6 +8,7 @@
 #include "base/trace.hpp"
 #include "gas/relocatable/fault_notes.hpp"
 #include "gas/relocatable/thread_slots.hpp"
+#include "net/all_memory.hpp"
 #include "net/provider/apply_atomic.hpp"
 
 namespace hiroba::gas {
@@ -158,7 +159,7 @@ void Accessor::post(Piece& piece, const Transfer& part) noexcept {
     const net::Callback done{&Accessor::finished, &piece};
     const NodeId owner{piece.owner};
     const net::RemoteAddress there{frames_, part.at};
-    const net::LocalAddress here = local_address(everything_, part.local);
+    const net::LocalAddress here = net::in_all_memory(everything_, part.local);
     if (piece.is_put) {
         submit(async_, [&] { return async_.try_write({owner, here, there, part.bytes, done}); });
     } else {
@@ -290,7 +291,7 @@ Status Accessor::atomic(Operation operation, std::uint64_t at, std::uint32_t byt
                                       bytes,
                                       operand,
                                       expected,
-                                      local_address(everything_, &found),
+                                      net::in_all_memory(everything_, &found),
                                       done});
         });
         good = request.wait(async_);

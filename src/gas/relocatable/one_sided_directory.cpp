@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "gas/relocatable/request.hpp"
+#include "net/all_memory.hpp"
 #include "net/provider/apply_atomic.hpp"
 
 namespace hiroba::gas {
@@ -46,7 +47,7 @@ bool OneSidedDirectory::load_sharers(const Words& words, RankSet& sharers) {
     request.issue(async_, [&](net::Callback done) {
         return async_.try_read({at,
                                 {words_, offset},
-                                local_address(everything_, &sharers.word(0)),
+                                net::in_all_memory(everything_, &sharers.word(0)),
                                 std::size_t{count} * 8,
                                 done});
     });
@@ -71,7 +72,7 @@ std::optional<std::uint64_t> OneSidedDirectory::change(const Words& words, std::
                                   8,
                                   operand,
                                   expected,
-                                  local_address(everything_, &old),
+                                  net::in_all_memory(everything_, &old),
                                   done});
     });
     return request.wait(async_) ? std::optional(old) : std::nullopt;

@@ -15,6 +15,7 @@
 #include "gas/relocatable/message_form.hpp"
 #include "gas/relocatable/one_sided_directory.hpp"
 #include "gas/relocatable/thread_slots.hpp"
+#include "net/all_memory.hpp"
 
 namespace hiroba::gas {
 namespace {
@@ -78,7 +79,7 @@ Result<std::unique_ptr<RelocatableSpace>> RelocatableSpace::make(net::Async& asy
     if (!frames) return frames.error();
     const auto words = async.allocate(shape.directory_pages() * shape.entry_words() * 8, true);
     if (!words) return words.error();
-    const auto everything = async.register_local(everything_local());
+    const auto everything = async.register_local(net::all_memory());
     if (!everything) return everything.error();
     return std::unique_ptr<RelocatableSpace>(
         new RelocatableSpace(async, collectives, shape, options, std::move(dead), std::move(*cache),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: one-sided requests of net with a waiting thread, and naming any local memory in them.
+// Role: one-sided requests of net with a waiting thread.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,6 @@
 #include "net/async.hpp"
 
 namespace hiroba::gas {
-
-/// All memory a process can have: the providers store to any address, so one registration serves
-/// every local end. The first page stays out, since no memory lies there.
-inline MutableBytes everything_local() noexcept {
-    constexpr std::uint64_t first = 4096, end = std::uint64_t{1} << 47;
-    return {reinterpret_cast<std::byte*>(first), end - first};
-}
-inline net::LocalAddress local_address(net::Handle everything, const void* memory) noexcept {
-    return {everything, reinterpret_cast<std::uint64_t>(memory) - 4096};
-}
 
 /// Makes a request until there is room for it; polls meanwhile. Not from handlers.
 template <class Try>

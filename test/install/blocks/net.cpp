@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,31 @@ void greeted(void* context, NodeId, std::span<const std::uint64_t> arguments, st
 int foreign_calls = 0;
 void their_function(void* data) { foreign_calls += *static_cast<int*>(data); }
 
+/// The number of answers that are wrong. `memory` has doubles of its rank's number, as before.
+int use_blocking(const std::unique_ptr<net::Network>& network,
+                 const std::optional<net::Handle>& memory, NodeId node) {
+    int wrong = 0;
+    std::string why;
+    const auto here = network->local<double>(*memory);
+    // clang-format off
+double value = 2.5, before = 0;
+std::vector<std::byte> row(100);
+if (network->read(node, {*memory, 0}, row, &why) != net::Ended::done) std::exit(1);            // why: a line
+if (network->write_value(node, {*memory, 128}, value) != net::Ended::done) std::exit(1);
+if (network->write_signal(node, {*memory, 0}, row, {.at = {*memory, 144}}) != net::Ended::done) std::exit(1);
+if (network->atomic_add(node, {*memory, 136}, 0.5, before) != net::Ended::done) std::exit(1);  // of a double
+    // clang-format on
+    network->wait_until(
+        [&] { return std::atomic_ref<double>(here[18]).load() != network->self().value; });
+    network->barrier();
+    const double self = network->self().value;
+    wrong += before != node.value || here[0] != self || here[16] != 2.5 || here[17] != self + 0.5;
+    network->barrier();
+    for (std::size_t i = 16; i < 19; ++i) here[i] = self;
+    network->barrier();
+    return wrong;
+}
+
 /// The number of answers that are wrong.
 int use(const std::unique_ptr<net::Network>& network) {
     int wrong = 0;
@@ -37,6 +63,7 @@ int use(const std::unique_ptr<net::Network>& network) {
     const NodeId node{(self + 1) % nodes}, next = node;
     for (double& number : network->local<double>(*memory)) number = self;
     network->barrier();
+    wrong += use_blocking(network, memory, node);
     net::Pending pending;
 
     // clang-format off
