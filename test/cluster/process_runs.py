@@ -162,7 +162,7 @@ def loading_after_the_start(bench):
 
 
 def loading_elsewhere(bench):
-    """In a region dlopen of something new is refused; of what is there it works."""
+    """In a region dlopen of something new ends the job; of what is there, or nowhere, it is as ever."""
     bench.build("libplug.so", "int answer = 42;", "-shared", "-fPIC")
     program = bench.build("plugs", """
         int main(void) {
@@ -173,13 +173,21 @@ def loading_elsewhere(bench):
         #pragma omp parallel
             if (omp_get_thread_num() == omp_get_num_threads() - 1) {
                 plug = dlopen("libplug.so", RTLD_NOW);
-                if (!plug) strcpy(text, dlerror());
+                if (dlopen("libnowhere.so.7", RTLD_NOW) || dlopen("./nowhere.so", RTLD_NOW)) abort();
+                strcpy(text, dlerror());
             }
             printf("%d %d %d %d %d\\n", there != NULL, self != NULL, plug != NULL,
-                   strstr(text, "hiroba") != NULL, dlerror() == NULL);
-        }""", "-fopenmp")
-    expect(bench.run(program), 0, "1 1 0 1 1\n", r"dlopen of libplug.so: on another node than 0")
-    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libplug.so")), 0, "1 1 1 0 1\n", "")
+                   strstr(text, "No such file") != NULL, dlerror() == NULL);
+        }""", "-fopenmp", "-Wl,-rpath,$ORIGIN")
+    expect(bench.run(program), 78, "", r"dlopen of libplug.so in a parallel region")
+    expect(bench.run(program, LD_PRELOAD=str(bench.folder / "libplug.so")), 0, "1 1 1 1 1\n", "")
+    for name, status in (("libstdc++.so.6", 78), ("./libplug.so", 78), ("libnowhere.so.7", 0)):
+        opens = bench.build("opens", f"""
+            int main(void) {{
+            #pragma omp parallel
+                if (omp_get_thread_num() == 0) dlopen("{name}", RTLD_NOW);
+            }}""", "-fopenmp")
+        expect(bench.run(opens), status, "", rf"dlopen of {re.escape(name)} in a parallel region" if status else "")
 
 
 def second_runtime(bench):
@@ -258,6 +266,13 @@ def refused_calls(bench):
         int main(void) { errno = 0; int p = fork(); printf("%d %d\\n", p, errno == ENOSYS); }""",
                         "-fopenmp")
     expect(bench.run(forks), 0, "-1 1\n", r"fork on several nodes.*posix_spawn")
+    inside = bench.build("inside", """
+        int main(void) {
+        #pragma omp parallel
+            if (omp_get_thread_num() == omp_get_num_threads() - 1) fork();
+            puts("not reached");
+        }""", "-fopenmp")
+    expect(bench.run(inside), 78, "", r"hiroba\[\d+@.*fork in a parallel region.*posix_spawn")
     hides = bench.build("hides", """
         int main(void) { errno = 0; int p = daemon(1, 1); printf("%d %d\\n", p, errno == ENOSYS); }""",
                         "-fopenmp")

@@ -137,7 +137,7 @@ void serve(int number, ucontext_t& context) noexcept {
     greg_t* const registers = context.uc_mcontext.gregs;
     if (number == SYS_rt_sigreturn) hiroba_signal_end(registers[REG_RSP]);
     if (forks(number, registers)) {
-        say_fork_refused();
+        refuse_fork();
         registers[REG_RAX] = -ENOSYS;
         return;
     }

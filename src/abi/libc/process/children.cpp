@@ -18,6 +18,7 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/variables.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/world.hpp"
@@ -71,6 +72,12 @@ void start_exec(const char* path, char* const* arguments, char* const* variables
     tell_started(path, true);
 }
 
+/// The same with the environment.
+void start_with_variables(const char* path, char* const* arguments) noexcept {
+    follow_variables();
+    start_exec(path, arguments, environ);
+}
+
 /// exec: what comes back has failed.
 int not_replaced(int result) noexcept {
     const int error = errno;
@@ -86,7 +93,13 @@ std::size_t count_arguments(va_list arguments) noexcept {
 }
 
 }  // namespace
-void say_fork_refused() noexcept {
+
+void refuse_fork() noexcept {
+    if (world()->omp->place().level > 0) {
+        die(exit_environment,
+            "fork in a parallel region: the child would write into its parent's memory. Use "
+            "posix_spawn, system, popen, or vfork and exec");
+    }
     say("fork on several nodes: the child would write into its parent's memory. Use posix_spawn, "
         "system, popen, or vfork and exec");
 }
@@ -113,13 +126,14 @@ extern "C" {
 
 pid_t fork() noexcept {
     if (!HIROBA_CALL_OF_PROGRAM() || !is_node_process()) return real_fork();
-    say_fork_refused();
+    refuse_fork();
     errno = ENOSYS;
     return -1;
 }
 
 int system(const char* command) {
     if (HIROBA_CALL_OF_PROGRAM()) {
+        follow_variables();
         let_kernel_start(command, nullptr, environ);
         if (command != nullptr) tell_started(command, false);
     }
@@ -129,6 +143,7 @@ int system(const char* command) {
 
 FILE* popen(const char* command, const char* mode) {
     if (HIROBA_CALL_OF_PROGRAM()) {
+        follow_variables();
         let_kernel_start(command, nullptr, environ);
         note_kept_by_thread();  // its node is the parent
         if (command != nullptr) tell_started(command, false);
@@ -179,13 +194,13 @@ int fexecve(int fd, char* const arguments[], char* const variables[]) noexcept {
 }
 
 int execv(const char* path, char* const arguments[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) start_with_variables(path, arguments);
     const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, environ));
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) start_with_variables(file, arguments);
     const ProgramMask inherited;
     return not_replaced(real_execvpe(file, arguments, environ));
 }
@@ -194,7 +209,7 @@ int execl(const char* path, const char* first, ...) noexcept {
     va_list list;
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
-    if (HIROBA_CALL_OF_PROGRAM()) start_exec(path, arguments, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) start_with_variables(path, arguments);
     const ProgramMask inherited;
     return not_replaced(real_execve(path, arguments, environ));
 }
@@ -203,7 +218,7 @@ int execlp(const char* file, const char* first, ...) noexcept {
     va_list list;
     HIROBA_GATHER(arguments, list, first);
     va_end(list);
-    if (HIROBA_CALL_OF_PROGRAM()) start_exec(file, arguments, environ);
+    if (HIROBA_CALL_OF_PROGRAM()) start_with_variables(file, arguments);
     const ProgramMask inherited;
     return not_replaced(real_execvpe(file, arguments, environ));
 }

@@ -5,7 +5,7 @@
 
 namespace hiroba::abi {
 
-/// Says why fork() has failed with ENOSYS. Allocates nothing.
-void say_fork_refused() noexcept;
+/// Says why fork() is to fail with ENOSYS; in a parallel region ends the job. Allocates nothing.
+void refuse_fork() noexcept;
 
 }  // namespace hiroba::abi

@@ -5,9 +5,14 @@
 // thing a function here does: libc looks at its caller to know whose search path counts, and what
 // RTLD_NEXT is.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -21,6 +26,8 @@ HIROBA_REAL(dlopen);
 HIROBA_REAL(dlmopen);
 HIROBA_REAL(dlerror);
 HIROBA_REAL(dlclose);
+HIROBA_REAL(mmap);
+HIROBA_REAL(munmap);
 
 namespace hiroba::abi {
 namespace {
@@ -48,15 +55,71 @@ void* refuse(const char* file, const char* why) noexcept {
     return nullptr;
 }
 
+/// Whether one of the folders has it in which the loader would look for the caller's sake.
+bool is_in_search_path(const char* file, const void* caller) noexcept {
+    Dl_info where;
+    void* object = nullptr;
+    if (dladdr1(caller, &where, &object, RTLD_DL_LINKMAP) == 0 || object == nullptr) return false;
+    Dl_serinfo size{};
+    if (dlinfo(object, RTLD_DI_SERINFOSIZE, &size) != 0) return false;
+    auto* const folders = static_cast<Dl_serinfo*>(malloc(size.dls_size));
+    if (folders == nullptr) return false;
+    memcpy(static_cast<void*>(folders), &size, sizeof size);
+    bool found = false;
+    if (dlinfo(object, RTLD_DI_SERINFO, folders) == 0) {
+        for (unsigned i = 0; i < folders->dls_cnt && !found; ++i) {
+            char path[PATH_MAX];
+            const int length =
+                snprintf(path, sizeof path, "%s/%s", folders->dls_serpath[i].dls_name, file);
+            found = length < static_cast<int>(sizeof path) && access(path, F_OK) == 0;
+        }
+    }
+    free(folders);
+    return found;
+}
+
+/// The loader's cache is a table, and behind it the names, each between zeros.
+bool is_in_cache(const char* file) noexcept {
+    const int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    struct stat status {};
+    bool found = false;
+    if (fstat(fd, &status) == 0 && status.st_size > 0) {
+        const auto bytes = static_cast<std::size_t>(status.st_size);
+        void* const cache = real_mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (cache != MAP_FAILED) {
+            found = memmem(cache, bytes, file, strlen(file) + 1) != nullptr;
+            real_munmap(cache, bytes);
+        }
+    }
+    close(fd);
+    return found;
+}
+
+bool is_there(const char* file, const void* caller) noexcept {
+    if (strchr(file, '/') != nullptr) return access(file, F_OK) == 0;
+    return is_in_search_path(file, caller) || is_in_cache(file);
+}
+
+/// What no node has fails as ever: programs look for libraries that they can do without.
+void* refuse_in_region(const char* file, const void* caller) noexcept {
+    if (!is_there(file, caller)) {
+        refused = "cannot open shared object file: No such file or directory";
+        return nullptr;
+    }
+    die(exit_environment,
+        "dlopen of %s in a parallel region: the other nodes would not have it. Open it outside of "
+        "parallel regions, link the program with it, or name it in LD_PRELOAD",
+        file);
+}
+
 void* open_new(const char* file, int mode, const void* caller) noexcept {
-    if (world()->job.self.value != 0)
-        return refuse(file, "on another node than 0 the others would not have it");
-    if (world()->omp->place().team_size > 1)
-        return refuse(file, "in a parallel region the other nodes would not have it");
     // The kernel reads the name; that in global memory may be on another node.
     char name[PATH_MAX];
     if (strlen(file) >= sizeof name) return refuse(file, "the name is too long");
     strcpy(name, file);
+    if (world()->job.self.value != 0 || world()->omp->place().team_size > 1)
+        return refuse_in_region(name, caller);
     const Result<void*> opened = open_library(name, mode, caller);
     if (!opened) return refuse(name, opened.error().text.c_str());
     return *opened;

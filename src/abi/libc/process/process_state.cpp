@@ -32,6 +32,7 @@
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/process/time_zone.hpp"
 #include "abi/libc/process/user_ids.hpp"
+#include "abi/libc/process/variables.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -64,6 +65,7 @@ struct State {
     bool has_directory = false, has_umask = false, has_locale = false;
     mode_t umask = 0;
     char** environment = nullptr;
+    std::uint64_t environment_version = 0;
     char directory[PATH_MAX] = {};
     char locale[PATH_MAX] = {};
     bool has_ids = false;
@@ -102,6 +104,7 @@ bool is_worker() noexcept { return world()->job.self.value != 0; }
 /// change it too.
 void look_at_process() noexcept {
     own.environment = environ;
+    own.environment_version = variables_version();
     own.libraries = opened_libraries();
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
@@ -163,8 +166,8 @@ void become(const State& next) noexcept {
     set_cxx_handlers(next.handlers);
     adopt_file_views(next.file_views);
     adopt_protections(next.protections);
-    if (environ != next.environment) environ = next.environment;
     use_shared_rows(*next.attributes.rows);
+    adopt_variables(next.environment, next.environment_version);
     start_fortran_as(next.attributes.fortran);
     take_resource_limits(next.attributes.limits);
     set_perturb_byte(next.attributes.perturb);
@@ -199,9 +202,10 @@ void become(const State& next) noexcept {
 
 omp::ProcessState publish_process_state() noexcept {
     const std::scoped_lock guard{changing};
+    follow_variables();
     // Some of it changes without a call of ours: the program may store in `environ`.
     if (!changed.exchange(false) && version != 0 && own.environment == environ &&
-        own.handlers == cxx_handlers())
+        own.environment_version == variables_version() && own.handlers == cxx_handlers())
         return {version, published};
     if (published == nullptr) published = room_for_published();
     look_at_process();

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hiroba::abi {
@@ -15,6 +16,11 @@ struct SharedRows {
     char first_state[128] = {};
     drand48_data drand48{};
     std::uint64_t seedings = 0;  ///< of rand() and random()
+
+    char** environment = nullptr;  ///< of the version; before the first, node 0's
+    std::uint64_t variables_version = 0;
+    char** variables = nullptr;  ///< the last array that was made, with room for so many entries
+    std::size_t variables_max = 0;
 
     static constexpr unsigned zones_max = 16, zone_bytes = 32;
     char zones[zones_max][zone_bytes] = {};  ///< names that were handed out; the rest are empty
