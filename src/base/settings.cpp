@@ -51,8 +51,6 @@ constexpr Setting table[] = {
      "freed memory that a node keeps for reuse, up to 32 times that while it is used within a "
      "second; what is more goes back to the machine",
      "size"},
-    {"HIROBA_LEASE", "10", "logical time a read copy stays valid without asking",
-     "count from 1 to 1073741824"},
     {"HIROBA_LOG", "silent",
      "what to tell on stderr: silent|info|debug|trace, then layer=level; example: info,dsm=debug",
      "text"},

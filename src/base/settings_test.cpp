@@ -95,7 +95,7 @@ TEST(Settings, EnvironmentOverridesTheDefaultUnlessEmpty) {
 TEST(Settings, CheckNamesTheFirstValueThatIsNotAllowed) {
     for (const auto& [name, value] :
          {std::pair{"HIROBA_FAULT_ENGINE", "uff"}, std::pair{"HIROBA_RACE", "off|report"},
-          std::pair{"HIROBA_HEAP", "0"}, std::pair{"HIROBA_LEASE", "ten"}}) {
+          std::pair{"HIROBA_HEAP", "0"}, std::pair{"HIROBA_NOTICES", "ten"}}) {
         const Environment bad{name, value};
         const Result<void> checked = check_settings();
         ASSERT_FALSE(bool(checked)) << name;

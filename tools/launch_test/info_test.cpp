@@ -30,12 +30,12 @@ TEST(Info, NamesBothFaultEnginesWithReasons) {
 }
 
 TEST(Info, ListsEverySettingWithValueAndOrigin) {
-    const Outcome done = info({"-c", "--json"}, {.variables = {"HIROBA_LEASE=12"}});
+    const Outcome done = info({"-c", "--json"}, {.variables = {"HIROBA_NOTICES=12"}});
     ASSERT_EQ(done.status, 0) << done.err;
     const auto facts = nlohmann::json::parse(done.out);
     ASSERT_EQ(facts["settings"].size(), all_settings().size());
     for (const auto& each : facts["settings"]) {
-        const bool changed = each["name"] == "HIROBA_LEASE";
+        const bool changed = each["name"] == "HIROBA_NOTICES";
         EXPECT_EQ(each["origin"], changed ? "environment" : "default");
         EXPECT_EQ(each["value"], changed ? nlohmann::json("12") : each["default"]);
     }

@@ -30,8 +30,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(net::Endpoint& endpoi
                                            ": set it from 1 to 1048576"};
     }
     if (options.lease < 1 || options.lease > 1u << 30) {
-        return Error{ErrorKind::usage, "HIROBA_LEASE is " + std::to_string(options.lease) +
-                                           ": set it from 1 to 1073741824"};
+        return Error{ErrorKind::usage, "the lease is " + std::to_string(options.lease) +
+                                           ": it may be from 1 to 1073741824"};
     }
     if (BlockSpace::blocks_of(map) > ~BlockId{0}) {
         return Error{ErrorKind::usage, "HIROBA_HEAP is " + std::to_string(map.shape().heap_bytes) +

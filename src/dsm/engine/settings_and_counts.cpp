@@ -19,10 +19,7 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
     MemoryOptions options;
     const auto notices = setting_number("HIROBA_NOTICES");
     if (!notices) return notices.error();
-    const auto lease = setting_number("HIROBA_LEASE");
-    if (!lease) return lease.error();
     options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
-    options.lease = *lease;
 
     const std::string_view stats = setting("HIROBA_STATS");
     options.by_place = stats == "full" || stats.starts_with("json:");
