@@ -228,6 +228,7 @@ def all_cases():
         Case("notices.c", threads=2),
         Case("vectors.c", threads=2),
         Case("descriptors_of_others.c"),
+        Case("descriptors_of_others.c", "refused", environment=EXAMINED, refused=(78, b"all nodes would look for that on node 0")),
         Case("descriptors_of_others.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("last_calls.c"),
         Case("asynchronous_files.c", "pipe", refused=(1, b"aio on descriptor")),

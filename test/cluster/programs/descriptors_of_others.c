@@ -240,10 +240,54 @@ static void waits(void) {
     close(timer);
 }
 
-int main(void) {
+// One of main's onto a number of the last thread's choice, and onto one that is open.
+static void duplicates(void) {
+    char path[] = "/tmp/duplicatesXXXXXX", text[200] = "";
+    const int made = mkstemp(path), other = open("/dev/null", O_RDWR);
+    int by_dup2 = -1, by_dup3 = -1, closed = -1, wrong = 0;
+#pragma omp parallel
+    {
+        const int last = omp_get_thread_num() == omp_get_num_threads() - 1;
+        if (last) {
+            by_dup2 = dup2(made, 60);
+            by_dup3 = dup3(made, other, O_CLOEXEC);
+            wrong = dup2(59, 61) == -1 && errno == EBADF;
+        }
+#pragma omp barrier
+        for (int i = 0; i < omp_get_num_threads(); ++i) {
+            if (i == omp_get_thread_num()) {
+                char word[20];
+                const int length = snprintf(word, sizeof word, "%d of %d\n", i, by_dup2);
+                if (write(i % 2 ? 60 : other, word, (size_t)length) != length) exit(9);
+            }
+#pragma omp barrier
+        }
+        if (last) closed = close(60);
+    }
+    const int has_gone = fcntl(60, F_GETFD) == -1, flag = fcntl(other, F_GETFD);
+    const ssize_t length = pread(made, text, sizeof text - 1, 0);
+    printf("duplicates: %d %d %d %d %d %d %zd\n%s", by_dup2, by_dup3 == other, wrong, closed,
+           has_gone, flag, length, text);
+    unlink(path);
+}
+
+// One of the last thread's own onto a number that is main's to all.
+static void duplicate_onto_main(void) {
+    puts("begin");
+    fflush(stdout);
+#pragma omp parallel
+    if (omp_get_thread_num() == omp_get_num_threads() - 1) dup2(open("/dev/null", O_RDWR), 60);
+    puts("not reached");
+}
+
+int main(int argc, char** argv) {
+    (void)argv;
+    if (argc > 1) duplicate_onto_main();
+    if (argc > 1) return 0;
     all_on_others();
     serve();
     messages();
     waits();
+    duplicates();
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "abi/libc/calls/handovers.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/short_counts.hpp"
+#include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/directories.hpp"
 #include "abi/libc/files/packed_calls.hpp"
@@ -272,11 +273,24 @@ void note_standard(const SystemCall& row, const CallArguments& arguments, long r
     if (makes_descriptor(row, arguments)) standard_descriptor_changed(result, self);
 }
 
-/// dup2() and dup3(). Onto 0, 1 or 2 the node that has `from` puts it, and serves all from then on.
+/// The node that is to put one descriptor onto another; none: this one.
+// Not inlined, so that test/cluster/switched_off.py can switch it off.
+[[gnu::noinline]] std::optional<NodeId> duplicating_node(long from, long onto) noexcept {
+    const auto owner = foreign_owner(static_cast<int>(from));
+    if (is_standard(onto) || !is_node_process() || !system_calls_are_examined()) return owner;
+    const NodeId self = world()->job.self, has = owner.value_or(self);
+    const auto named = node_of_number(static_cast<int>(onto));
+    if (!named || *named == has || has.value == 0) return owner;
+    die(exit_environment,
+        "dup2 of descriptor %ld, which node %u has, onto %ld: all nodes would look for that on "
+        "node %u. Use dup, do it outside of parallel regions, or run on one node (-n 1)",
+        from, has.value, onto, named->value);
+}
+
+/// dup2() and dup3(): the node that has `from` puts it, and serves all from then on.
 long duplicate_onto(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
-    const auto owner =
-        is_standard(a[1]) ? foreign_owner(static_cast<int>(a[0])) : std::optional<NodeId>{};
+    const auto owner = duplicating_node(a[0], a[1]);
     const long result = owner ? world()->files->call(*owner, number, arguments, -1, {}, {})
                               : dsm::kernel_call(number, a[0], a[1], a[2]);
     if (result >= 0) standard_descriptor_changed(result, owner.value_or(world()->job.self));

@@ -97,6 +97,12 @@ std::optional<NodeId> foreign_owner(int fd) noexcept {
     return NodeId{owner};
 }
 
+std::optional<NodeId> node_of_number(int fd) noexcept {
+    if (width == 0 || fd < 0) return std::nullopt;
+    const std::uint32_t owner = static_cast<std::uint32_t>(fd) / width;
+    return owner < node_count ? std::optional{NodeId{owner}} : std::nullopt;
+}
+
 long number_new_descriptor(long fd) noexcept {
     if (is_over_own_limit(fd)) {
         dsm::kernel_call(SYS_close, fd);

@@ -23,6 +23,9 @@ std::optional<NodeId> foreign_owner(const SystemCall& row, const CallArguments& 
 /// The node that has descriptor `fd`, when it is another than this one.
 std::optional<NodeId> foreign_owner(int fd) noexcept;
 
+/// The node for which all others take a descriptor of this number; none: they cannot tell.
+std::optional<NodeId> node_of_number(int fd) noexcept;
+
 /// Gives what this node has just opened a number of its own. `fd` may be a negated error number.
 long number_new_descriptor(long fd) noexcept;
 
