@@ -82,6 +82,9 @@ CommandWords run_words(RunOptions& options) {
     words.add_option("--record", options.record,
                      "file for what each thread does, to be read by hiroba report (HIROBA_RECORD)");
     words.offer("FILE");
+    words.add_option("--progress", options.progress,
+                     "seconds between two lines that say how far a program has come whose regions "
+                     "repeat");
     words.add_flag("--core", options.core,
                    "core files of crashed nodes hold their part of the heap, too (HIROBA_CORE)");
     add_words_of_each_start(words, options);

@@ -238,6 +238,25 @@ def raced(runs):
         runs.faults.append(f"a recorded race is told as {done.stderr}")
 
 
+def progress(runs):
+    """Lines say how often the program's step comes round, with and without a recording, and leave no file behind."""
+    left = set(pathlib.Path(tempfile.gettempdir()).glob("hiroba-progress.*"))
+    for record in (False, True):
+        command = runs.command("needless_barrier", "long", options=("-n", "2", "-t", "1", "--progress", "0.2"), record=record)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        told = re.findall(r"^hiroba: after \S+ m?s: region 1, comes round to barrier at illnesses\.c:(\d+) .* every \S+ [mu]s",
+                          done.stderr, re.MULTILINE)
+        if done.returncode != 0 or set(told) != {str(line_of("needless_barrier"))}:
+            runs.faults.append(f"--progress says, recorded {record}: {done.returncode} {done.stderr[-800:]}")
+    if more := set(pathlib.Path(tempfile.gettempdir()).glob("hiroba-progress.*")) - left:
+        runs.faults.append(f"--progress leaves {more} behind")
+    for words, text in ((("--progress", "x"), "seconds"), (("--progress", "1", "--hosts", "a,b"), "one host")):
+        done = subprocess.run([runs.hiroba, "run", "-n", "2", *words, runs.program], capture_output=True, text=True,
+                              timeout=SECONDS, check=False)
+        if done.returncode != 64 or text not in done.stderr:
+            runs.faults.append(f"hiroba run {words}: {done}")
+
+
 def short_of_room(runs):
     """A small recording leaves out phases, and the report says so."""
     runs.run("needless_barrier", "long", HIROBA_RECORD_SIZE="1M", options=("-n", "2", "-t", "1"))
@@ -259,6 +278,7 @@ def main():
             forms(runs)
             killed(runs)
             live(runs)
+            progress(runs)
             raced(runs)
             short_of_room(runs)
     for fault in runs.faults:

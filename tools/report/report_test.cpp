@@ -12,6 +12,7 @@
 
 #include "tools/report/blocks.hpp"
 #include "tools/report/output.hpp"
+#include "tools/report/progress.hpp"
 #include "tools/report/race_sites.hpp"
 #include "tools/report/top.hpp"
 
@@ -400,6 +401,53 @@ TEST(Top, counts_what_came_in_the_last_second) {
     fields >> node >> thread >> since >> unit >> faults >> mebibytes;
     EXPECT_EQ(faults, 1);
     EXPECT_EQ(mebibytes, 1);
+}
+
+/// The first thread meets the others: a step of two places, the second twice in each.
+Recording steps_of(unsigned steps, std::int64_t step_ms) {
+    Recording recording = begun_region();
+    recording.places = {{}, {0x101, SyncKind::barrier}, {0x201, SyncKind::barrier}};
+    for (unsigned step = 0; step < steps; ++step) {
+        for (const std::uint32_t place : {1u, 2u, 2u}) {
+            add_to(recording, 0, RecordKind::barrier, (step + 1) * step_ms + place);
+            recording.streams[0].events.back().place = place;
+        }
+    }
+    return recording;
+}
+
+TEST(Progress, names_the_place_that_comes_round_least_often) {
+    const std::string told = progress_text(steps_of(5, 700), 4'000'000'000);
+    EXPECT_NE(told.find("after 4.0 s"), std::string::npos) << told;
+    EXPECT_NE(told.find("comes round to barrier at 0x100 every 700.0 ms"), std::string::npos)
+        << told;
+    EXPECT_EQ(told.find("nothing for"), std::string::npos) << told;
+}
+
+TEST(Progress, says_where_a_program_stands_that_has_stopped_to_repeat) {
+    EXPECT_NE(progress_text(steps_of(5, 700), 60'000'000'000)
+                  .find("nothing for 56.5 s, since barrier at 0x200"),
+              std::string::npos)
+        << progress_text(steps_of(5, 700), 60'000'000'000);
+    const std::string once = progress_text(steps_of(1, 700), 10'000'000'000);
+    EXPECT_EQ(once.find("comes round to barrier at 0x100"), std::string::npos) << once;
+}
+
+TEST(Progress, counts_meetings_that_a_sample_leaves_out) {
+    Recording recording = begun_region();
+    recording.places = {{}, {0x101, SyncKind::barrier}};
+    for (std::uint64_t barrier = 0; barrier < 160; barrier += 8) {
+        add_to(recording, 0, RecordKind::barrier, static_cast<std::int64_t>(barrier) * 10, barrier);
+        recording.streams[0].events.back().place = 1;
+    }
+    const std::string told = progress_text(recording, 1'600'000'000);
+    EXPECT_NE(told.find("every 10.0 ms"), std::string::npos) << told;
+}
+
+TEST(Progress, needs_seconds) {
+    EXPECT_EQ(*progress_interval_ns("0.5"), 500'000'000u);
+    for (const char* const text : {"", "0", "x", "1s", "nan", "-1", "4000"})
+        EXPECT_FALSE(bool(progress_interval_ns(text))) << text;
 }
 
 TEST(Races, are_told_with_both_lines_and_the_allocation) {

@@ -26,6 +26,7 @@ struct RunPlan {
     std::uint32_t threads_per_node = 1;     ///< 0: not yet known (several hosts agree on it)
     bool in_group = true;                   ///< rank 0 stays in the process group of its parent
     std::uint64_t loss_grace_ns = 0;        ///< between a node's death and the job's end
+    std::uint64_t progress_ns = 0;          ///< between two lines about it; 0: none
     bool spmd = false;                      ///< every node enters main; nothing is preloaded: asked
                                             ///< for, or an ACP program
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments

@@ -17,6 +17,7 @@
 #include "tools/line.hpp"
 #include "tools/machine.hpp"
 #include "tools/report/job_recording.hpp"
+#include "tools/report/progress.hpp"
 #include "tools/run/bind.hpp"
 #include "tools/run/checks.hpp"
 #include "tools/run/control_server.hpp"
@@ -46,6 +47,12 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     const auto nodes = count_option("-n", options.nodes, nodes_max);
     if (!nodes) return nodes.error();
     plan.nodes = *nodes;
+    if (!options.progress.empty()) {
+        const auto interval = progress_interval_ns(options.progress);
+        if (!interval) return interval.error();
+        plan.progress_ns = *interval;
+        record_for_progress();
+    }
     plan.threads_per_node = std::clamp(machine.cores() / plan.nodes, 1u, threads_max);
     if (!options.threads.empty()) {
         const auto threads = count_option("--threads", options.threads, threads_max);
@@ -101,9 +108,14 @@ int run_here(const RunPlan& plan, SignalWatch& signals) {
         [&](std::uint32_t rank, const net::CrashBody& crash, const std::string&) {
             crashes.add(describe_crash(rank, nodes.process_of(rank), crash));
         });
-    const int status = Supervisor(plan, nodes, control, signals).run();
+    Supervisor supervisor(plan, nodes, control, signals);
+    supervisor.tell_progress_by([] {
+        if (const std::string text = progress_now(); !text.empty()) say_line(text);
+    });
+    const int status = supervisor.run();
     sum_up(plan, control, races);
     recording->finish(status, plan.threads_per_node, races.told());
+    if (plan.progress_ns != 0) remove_progress_file();
     if (status == 0) tell_idle_nodes(plan, control);
     return status;
 }
@@ -169,7 +181,13 @@ int run(const RunOptions& options) {
     if (const auto ready = prepare_command(options); !ready) return report(ready.error());
     const auto spread = with_hosts(options);
     if (!spread) return report(spread.error());
-    if (!spread->hosts.empty()) return run_on_hosts(*spread);
+    if (!spread->hosts.empty()) {
+        if (!spread->progress.empty())
+            return report(Error{ErrorKind::usage,
+                                "--progress is for jobs of one host. Record this one, and look by "
+                                "hiroba top"});
+        return run_on_hosts(*spread);
+    }
     const Machine machine = look_at_machine();
     const auto plan = make_plan(*spread, machine);
     if (!plan) return report(plan.error());

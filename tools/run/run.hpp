@@ -23,6 +23,7 @@ struct RunOptions {
     std::string provider;  ///< empty: HIROBA_PROVIDER
     std::string ssh;       ///< command that runs a command on a host; empty: HIROBA_SSH
     std::string record;    ///< empty: HIROBA_RECORD
+    std::string progress;  ///< seconds between two lines; empty: none
     bool core = false;     ///< HIROBA_CORE=memory
     bool verbose = false;
     std::string starter_memory;  ///< empty: HIROBA_ACP_STARTER

@@ -34,6 +34,7 @@ constexpr const char* left_behind =
 }  // namespace
 
 int Supervisor::run() {
+    progress_at_ns_ = now_ns();
     // Nodes of other hosts may have ended before their start was known here.
     reap();
     while (any_alive()) {
@@ -73,6 +74,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
     by(early_at_ns_, leave_limit_ns);
     by(lost_at_ns_, plan_.loss_grace_ns);
     for (const std::uint64_t at : stopped_at_ns_) by(at, stop_limit_ns);
+    if (plan_.progress_ns != 0) by(progress_at_ns_, plan_.progress_ns);
     if (!plan_.spmd) by(control_.waiting_since_ns(), collective_limit_ns);
     if (next == ~std::uint64_t{0}) return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1'000'000 + 1);
@@ -289,6 +291,7 @@ void Supervisor::check_deadlines() {
         return;
     }
     name_stopped_nodes(now);
+    tell_progress(now);
     if (left_at_ns_ != 0 && now - looked_at_ns_ > leave_limit_ns) {
         if (look_at_leaving(now) && now - left_at_ns_ < leave_most_ns) return;
         for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
@@ -309,6 +312,12 @@ void Supervisor::check_deadlines() {
                 fmt::format("rank {} did not come to the start of the job within 60 s of the "
                             "others. Look for constructors of libraries that wait",
                             control_.missing_ranks()));
+}
+
+void Supervisor::tell_progress(std::uint64_t now) {
+    if (plan_.progress_ns == 0 || now - progress_at_ns_ < plan_.progress_ns) return;
+    progress_at_ns_ = now;
+    if (tell_progress_ && left_at_ns_ == 0) tell_progress_();
 }
 
 void Supervisor::end_job(int status) {

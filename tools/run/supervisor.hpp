@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/run/control_server.hpp"
@@ -38,6 +40,9 @@ public:
           stopped_at_ns_(nodes.count()),
           told_lost_(nodes.count(), false) {}
 
+    /// Calls `tell` as often as the plan says (RunPlan::progress_ns).
+    void tell_progress_by(std::function<void()> tell) { tell_progress_ = std::move(tell); }
+
     /// Serves the job until no node is left; returns the command's exit status.
     int run();
 
@@ -62,6 +67,7 @@ private:
     void lose_host();
     void check_control();
     void check_deadlines();
+    void tell_progress(std::uint64_t now);
     void end_job(int status);
     void end_job(int status, const std::string& line);
     bool any_alive() const;
@@ -85,6 +91,8 @@ private:
     std::uint32_t early_rank_ = 0;
     std::uint64_t lost_at_ns_ = 0;  ///< when the first node died, if the others go on; 0: none
     std::uint64_t interrupted_at_ns_ = 0;
+    std::function<void()> tell_progress_;
+    std::uint64_t progress_at_ns_ = 0;  ///< when it was told last, or the job began
 };
 
 }  // namespace hiroba::tools

@@ -170,11 +170,11 @@ static double unbalanced(int cured) {
     if (cured) {
 #pragma omp parallel for reduction(+ : all) schedule(static, 50)
         for (long i = 0; i < lines; ++i)
-            for (long j = 0; j < i * i / lines; ++j) all += work(i + j);
+            for (long j = 0; j < i * i / lines * i / lines; ++j) all += work(i + j);
     } else {
 #pragma omp parallel for reduction(+ : all)  // here: unbalanced
         for (long i = 0; i < lines; ++i)
-            for (long j = 0; j < i * i / lines; ++j) all += work(i + j);
+            for (long j = 0; j < i * i / lines * i / lines; ++j) all += work(i + j);
     }
     return all;
 }
