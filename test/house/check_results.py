@@ -15,7 +15,7 @@ from pathlib import Path
 
 from report import report
 
-PAGES = ["README.md", "docs/results/programs.md"]
+PAGES = ["README.md", "docs/results/programs.md", "docs/guide/report.md"]
 TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest)?(?:: ([^>]*?))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 FACTS = ("date", "commit", "machine")
 
