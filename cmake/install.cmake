@@ -133,7 +133,7 @@ function(hiroba_install_product)
   # What headers name, as they name it: docs/tutorials/net.md, examples/net_heat.cpp. Pages link to each other.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
-    FILES_MATCHING REGEX "\\.(c|cpp|f90|py)$")
+    FILES_MATCHING REGEX "\\.(c|h|cpp|f90|py)$")
   install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
     ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 
