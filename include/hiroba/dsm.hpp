@@ -138,37 +138,57 @@ private:
     std::uint64_t key_;
 };
 
-/// A relaxed atomic counter on one word of shared memory.
+/// Relaxed atomics on one word of shared memory, 8 aligned bytes. All of them are atomic against
+/// each other; a plain load or store of the word is not.
 class AtomicWord {
 public:
     AtomicWord(SharedMemory& memory, std::uint64_t* word) : memory_(&memory), word_(word) {}
 
     std::uint64_t fetch_add(std::uint64_t value) noexcept {
-        return change(value, [](std::uint64_t* word, void* argument) {
-            auto& e = *static_cast<Exchange*>(argument);
-            e.old = *word;
-            *word += e.value;
-        });
+        return update([value](std::uint64_t old) { return old + value; });
+    }
+    std::uint64_t fetch_and(std::uint64_t value) noexcept {
+        return update([value](std::uint64_t old) { return old & value; });
+    }
+    std::uint64_t fetch_or(std::uint64_t value) noexcept {
+        return update([value](std::uint64_t old) { return old | value; });
+    }
+    std::uint64_t fetch_xor(std::uint64_t value) noexcept {
+        return update([value](std::uint64_t old) { return old ^ value; });
     }
     std::uint64_t exchange(std::uint64_t value) noexcept {
-        return change(value, [](std::uint64_t* word, void* argument) {
-            auto& e = *static_cast<Exchange*>(argument);
-            e.old = *word;
-            *word = e.value;
-        });
+        return update([value](std::uint64_t) { return value; });
     }
+    void store(std::uint64_t value) noexcept { exchange(value); }
     std::uint64_t load() noexcept { return fetch_add(0); }
+    /// Stores `desired` where the word is `expected`. @return whether it was; `expected` is what
+    /// was found
+    bool compare_exchange(std::uint64_t& expected, std::uint64_t desired) noexcept {
+        const std::uint64_t wanted = expected;
+        expected = update([=](std::uint64_t old) { return old == wanted ? desired : old; });
+        return expected == wanted;
+    }
+    /// Makes the word `next(value)` and returns the value before. `next` touches nothing else that
+    /// is shared and calls nothing of SharedMemory. It runs once.
+    template <class Next>
+    std::uint64_t update(Next&& next) noexcept {
+        struct Update {
+            std::remove_reference_t<Next>* next;
+            std::uint64_t old;
+        };
+        Update made{&next, 0};
+        memory_->atomically(
+            word_,
+            [](std::uint64_t* word, void* argument) {
+                auto& of = *static_cast<Update*>(argument);
+                of.old = *word;
+                *word = (*of.next)(of.old);
+            },
+            &made);
+        return made.old;
+    }
 
 private:
-    struct Exchange {
-        std::uint64_t value, old;
-    };
-    /// Returns the value before.
-    std::uint64_t change(std::uint64_t value, void (*operation)(std::uint64_t*, void*)) noexcept {
-        Exchange exchange{value, 0};
-        memory_->atomically(word_, operation, &exchange);
-        return exchange.old;
-    }
     SharedMemory* memory_;
     std::uint64_t* word_;
 };

@@ -21,28 +21,19 @@ const hiroba::SharedMemory& of(const hiroba_dsm* dsm) noexcept {
     return *reinterpret_cast<const hiroba::SharedMemory*>(dsm);
 }
 
-/// What atomically() runs.
-struct Change {
-    int operation;
-    std::uint64_t operand, expected, old;
-
-    static void run(std::uint64_t* word, void* argument) noexcept {
-        auto& change = *static_cast<Change*>(argument);
-        const std::uint64_t old = *word;
-        change.old = old;
-        switch (change.operation) {
-            case HIROBA_ADD: *word = old + change.operand; break;
-            case HIROBA_AND: *word = old & change.operand; break;
-            case HIROBA_OR: *word = old | change.operand; break;
-            case HIROBA_XOR: *word = old ^ change.operand; break;
-            case HIROBA_SWAP: *word = change.operand; break;
-            case HIROBA_COMPARE_SWAP:
-                if (old == change.expected) *word = change.operand;
-                break;
-            default: break;
-        }
+std::uint64_t changed(hiroba::AtomicWord word, int operation, std::uint64_t operand,
+                      std::uint64_t expected) noexcept {
+    switch (operation) {
+        case HIROBA_ADD: return word.fetch_add(operand);
+        case HIROBA_AND: return word.fetch_and(operand);
+        case HIROBA_OR: return word.fetch_or(operand);
+        case HIROBA_XOR: return word.fetch_xor(operand);
+        case HIROBA_SWAP: return word.exchange(operand);
+        default: break;
     }
-};
+    word.compare_exchange(expected, operand);
+    return expected;
+}
 
 }  // namespace
 
@@ -107,9 +98,8 @@ int hiroba_dsm_atomic64(hiroba_dsm* dsm, uint64_t* word, int operation, uint64_t
                                           "; there are HIROBA_ADD to HIROBA_COMPARE_SWAP");
     if (reinterpret_cast<std::uintptr_t>(word) % sizeof *word != 0)
         return failed(HIROBA_REFUSED, "hiroba_dsm_atomic64(): the word is not aligned to 8 bytes");
-    Change change{operation, operand, expected, 0};
-    of(dsm).atomically(word, &Change::run, &change);
-    if (old != nullptr) *old = change.old;
+    const std::uint64_t found = changed({of(dsm), word}, operation, operand, expected);
+    if (old != nullptr) *old = found;
     return HIROBA_OK;
 }
 
