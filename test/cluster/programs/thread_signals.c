@@ -229,6 +229,25 @@ static void try_wait(unsigned way) {
     printf("waiting in %s: %d %d %d %d\n", waits[way].name, good[0], good[1], good[2], good[3]);
 }
 
+// A timer sends the thread itself a signal, whatever the runtime keeps closed there.
+static void try_timers(void) {
+    static int good[threads];
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    event._sigev_un._tid = id[self];
+    event.sigev_value.sival_int = 7;
+    const struct itimerspec soon = {{0, 0}, {0, 3000000}};
+    timer_t timer;
+    count_of[self] = has_come[self] = 0;
+    good[self] = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 &&
+                 timer_settime(timer, 0, &soon, NULL) == 0;
+    if (good[self]) await(self);
+    timer_delete(timer);
+#pragma omp barrier
+#pragma omp single
+    printf("timers: %d %d %d %d, %d %d %d %d\n", good[0], good[1], good[2], good[3], count_of[0],
+           count_of[1], count_of[2], count_of[3]);
+}
+
 static void try_names(void) {
     static int found[threads], none[threads], wrong[threads];
     const int to = (self + 1) % threads;
@@ -284,6 +303,7 @@ int main(void) {
 #pragma omp barrier
         for (unsigned i = 0; i < sizeof calls / sizeof *calls; ++i) try_call(i);
         for (unsigned i = 0; i < sizeof waits / sizeof *waits; ++i) try_wait(i);
+        try_timers();
         try_names();
         try_made();
     }

@@ -137,7 +137,8 @@ std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
     if (request.number >= static_cast<std::int64_t>(StreamCall::write))
         return call_stream(static_cast<StreamCall>(request.number), words, data, request.in_bytes,
                            request.out_bytes);
-    if (is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
+    const bool on_descriptor = request.number != SYS_wait4;
+    if (on_descriptor && is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
     const bool replaces = request.number == SYS_dup2 || request.number == SYS_dup3;
     if (replaces && is_kept_descriptor(static_cast<int>(words.word[1]))) return -EBADF;
     for (unsigned i = 0; i < 6; ++i)

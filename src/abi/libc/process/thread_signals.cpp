@@ -302,11 +302,36 @@ void take_letters(ucontext_t& context) noexcept {
 
 constinit struct sigaction of_libc {};
 
+/// What a timer of the program is to send a thread. Kept for the process's life.
+struct TimerSignal {
+    std::atomic<bool> is_taken{false};
+    std::atomic<int> number{0};  ///< 0: not yet written
+    sigval value{};
+};
+constexpr std::size_t timer_signals_max = 64;
+constinit TimerSignal timer_signals[timer_signals_max];
+
+const TimerSignal* as_timer_signal(const siginfo_t& info) noexcept {
+    if (info.si_code != SI_TIMER) return nullptr;
+    for (const TimerSignal& each : timer_signals)
+        if (info.si_value.sival_ptr == &each) return &each;
+    return nullptr;
+}
+
+void write_own_letter(const TimerSignal& from, siginfo_t info) noexcept {
+    info.si_signo = from.number.load();
+    info.si_value = from.value;
+    const pid_t self = own_id();
+    if (find_waiting(self, info.si_signo) == nullptr) write_letter(self, info);
+}
+
 void on_carrier(int number, siginfo_t* info, void* context) {
     const int errno_before = errno;
+    const TimerSignal* const by_timer = as_timer_signal(*info);
+    if (by_timer != nullptr) write_own_letter(*by_timer, *info);
     const bool is_ours = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
                          info->si_value.sival_ptr == letters;
-    if (is_ours)
+    if (is_ours || by_timer != nullptr)
         take_letters(*static_cast<ucontext_t*>(context));
     else if (of_libc.sa_sigaction != nullptr)
         of_libc.sa_sigaction(number, info, context);
@@ -398,6 +423,34 @@ std::int64_t send_signal_here(const CallArguments& words, const std::byte* info)
     return send_on_this_node(static_cast<pthread_t>(words.word[0]),
                              static_cast<pid_t>(named.word[1]), static_cast<int>(words.word[2]),
                              given);
+}
+
+bool send_by_carrier(sigevent& event) noexcept {
+    const pid_t to = event._sigev_un._tid;
+    if (find_id(0, to) == 0) {
+        if (send_elsewhere(0, to, 0, {}) == -ESRCH) return true;
+        die(exit_environment,
+            "timer_create for thread %d, which runs on another node: only a thread of that node "
+            "can have a timer send it signals",
+            to);
+    }
+    const int number = event.sigev_signo;
+    if (number <= 0 || number >= _NSIG || (number >= libc_first && number <= libc_last))
+        return true;
+    for (TimerSignal& each : timer_signals) {
+        const bool is_same =
+            each.number.load() == number && each.value.sival_ptr == event.sigev_value.sival_ptr;
+        if (!is_same && each.is_taken.exchange(true)) continue;
+        if (!is_same) {
+            each.value = event.sigev_value;
+            each.number.store(number);
+        }
+        event.sigev_signo = carrier;
+        event.sigev_value.sival_ptr = &each;
+        return true;
+    }
+    errno = EAGAIN;
+    return false;
 }
 
 void take_waiting_letters() noexcept {

@@ -39,6 +39,9 @@ std::optional<long> perform_thread_signal(long number, const CallArguments& argu
 /// For another node. @return 0 or a negated error number
 std::int64_t send_signal_here(const CallArguments& words, const std::byte* info) noexcept;
 
+/// `event`, of a timer that is to send a thread of this node a signal (SIGEV_THREAD_ID), becomes
+/// one that finds it. False: errno says why.
+bool send_by_carrier(sigevent& event) noexcept;
 /// The calling thread leaves the runtime: takes now what waits for it.
 /// One that is in the runtime at every system call would hardly ever be found outside.
 void take_waiting_letters() noexcept;

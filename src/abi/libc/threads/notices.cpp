@@ -18,6 +18,7 @@
 #include <new>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/threads.hpp"
 #include "base/fatal.hpp"
@@ -194,9 +195,12 @@ using namespace hiroba::abi;
 extern "C" {
 
 int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
-    if (!HIROBA_CALL_OF_PROGRAM() || !is_by_thread(event))
+    if (!HIROBA_CALL_OF_PROGRAM() || event == nullptr)
         return real_timer_create(clock, event, timer);
     sigevent ours = *event;
+    if (ours.sigev_notify == SIGEV_THREAD_ID)
+        return send_by_carrier(ours) ? real_timer_create(clock, &ours, timer) : -1;
+    if (!is_by_thread(event)) return real_timer_create(clock, event, timer);
     return stand_in_for(ours) ? real_timer_create(clock, &ours, timer) : -1;
 }
 
