@@ -109,6 +109,7 @@ def rows():
     interposed = {"HIROBA_SYSTEM_CALLS": "interposed"}
     return [
         Row("mutexes", case("sync_locks.c"), hide="pthread_mutex_.*"),
+        Row("names of threads", case("thread_signals.c"), stub="name_elsewhere", result=0),
         Row("children of other nodes", case("children_of_others.c"), stub="wait_for_child_elsewhere", result=0),
         Row("dup2 of another node's descriptor", case("descriptors_of_others.c"), stub="duplicating_node", result=0),
         Row("variables set in a region", case("variables.c"), stub="follow_variables"),

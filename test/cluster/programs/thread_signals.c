@@ -249,15 +249,25 @@ static void try_timers(void) {
 }
 
 static void try_names(void) {
-    static int found[threads], none[threads], wrong[threads];
+    static int found[threads], none[threads], wrong[threads], named[threads];
+    char given[16], text[16] = "";
     const int to = (self + 1) % threads;
     found[self] = pthread_kill(name[to], 0);
     none[self] = (int)syscall(SYS_tgkill, getpid(), id[to], 0);
     wrong[self] = pthread_kill(name[to], 1000);
+    snprintf(given, sizeof given, "sent to %d", to);
+    named[self] = pthread_setname_np(name[to], given);
+    named[self] += pthread_setname_np(name[to], "a name that is too long") == ERANGE;
+#pragma omp barrier
+    named[self] +=
+        10 * (pthread_getname_np(name[to], text, sizeof text) == 0 && strcmp(text, given) == 0);
+    snprintf(given, sizeof given, "sent to %d", self);
+    pthread_getname_np(pthread_self(), text, sizeof text);
+    named[self] += 100 * (strcmp(text, given) == 0);
 #pragma omp barrier
 #pragma omp single
     for (int i = 0; i < threads; ++i)
-        printf("of thread %d: %d %d, %s\n", i, found[i], none[i], strerror(wrong[i]));
+        printf("of thread %d: %d %d, %s, %d\n", i, found[i], none[i], strerror(wrong[i]), named[i]);
 }
 
 static void* wait_for_signal(void* slot) {

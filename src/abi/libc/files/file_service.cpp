@@ -19,6 +19,7 @@
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/libc/process/thread_signals.hpp"
+#include "abi/libc/threads/thread_names.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
 #include "base/own_descriptors.hpp"
@@ -131,6 +132,8 @@ std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
         return wait_for_signal_here(words, data);
     if (request.number == static_cast<std::int64_t>(ThreadCall::send_signal))
         return send_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(NameCall::name))
+        return name_thread_here(words, data);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
     if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
         return register_handler(static_cast<HandlerCall>(request.number), words);

@@ -31,7 +31,6 @@ HIROBA_REAL(nice);
 HIROBA_REAL(pthread_setaffinity_np);
 HIROBA_REAL(pthread_setschedparam);
 HIROBA_REAL(pthread_setschedprio);
-HIROBA_REAL(pthread_setname_np);
 
 namespace hiroba::abi {
 namespace {
@@ -189,14 +188,6 @@ int pthread_setschedparam(pthread_t thread, int policy, const sched_param* param
 int pthread_setschedprio(pthread_t thread, int priority) noexcept {
     if (HIROBA_CALL_OF_PROGRAM()) thread_attribute_changed();
     return real_pthread_setschedprio(thread, priority);
-}
-
-int pthread_setname_np(pthread_t thread, const char* name) noexcept {
-    if (HIROBA_CALL_OF_PROGRAM()) {
-        thread_attribute_changed();
-        let_kernel_read_text(name);
-    }
-    return real_pthread_setname_np(thread, name);
 }
 
 /// A bare call of libc's without a header of its own.

@@ -367,6 +367,8 @@ void note_program_thread() noexcept {
     if (record != nullptr) record->name.store(pthread_self());
 }
 
+pid_t number_of_program_thread(pthread_t thread) noexcept { return find_id(thread, 0); }
+
 void forget_program_thread() noexcept {
     const pid_t self = own_id();
     ProgramThread* const record = find_by_id(self);

@@ -6,6 +6,7 @@
 // has blocked in it stays pending there.
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <cstddef>
@@ -28,6 +29,8 @@ void prepare_thread_signals() noexcept;
 void note_program_thread() noexcept;
 void forget_program_thread() noexcept;
 
+/// The kernel's number of one on this node; 0: there is none.
+pid_t number_of_program_thread(pthread_t thread) noexcept;
 /// What pthread_kill() says of the sender.
 siginfo_t sent_to_thread(int number) noexcept;
 /// pthread_kill() and pthread_sigqueue(). Not for the calling thread. @return 0 or an error number;
