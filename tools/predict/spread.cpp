@@ -12,6 +12,9 @@ namespace {
 /// How much of what is not a node's own the others have.
 double share_of_others(std::uint32_t nodes) { return 1 - 1. / nodes; }
 
+/// Levels of the tree along which nodes meet.
+double levels_of(std::uint32_t nodes) { return std::log2(std::max(nodes, 2u)); }
+
 class Spread {
 public:
     Spread(const WorkTable& from, WorkTable& to, Growth growth) : from_(from), to_(to) {
@@ -84,6 +87,7 @@ WorkTable spread_over(const WorkTable& table, std::uint32_t nodes, std::uint32_t
     to.cores = table.cores;
     to.hosts = table.hosts;
     to.meeting_ns = table.meeting_ns;
+    for (double& ns : to.meeting_ns) ns *= levels_of(nodes) / levels_of(table.nodes);
     to.measured_ns = table.measured_ns;
     to.scale = table.scale;
     to.notes = table.notes;

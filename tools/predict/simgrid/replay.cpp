@@ -215,7 +215,10 @@ private:
     void meet(Meeting meeting, std::uint32_t thread) {
         const std::uint32_t node = thread / table_.threads;
         const bool leads = thread % table_.threads == 0;
-        if (leads) s4u::this_actor::sleep_for(own_part_ns(meeting) / per_second);
+        if (leads && on_one_host())
+            compute(own_part_ns(meeting), host(node));  // Nodes that wait for a core meet later.
+        else if (leads)
+            s4u::this_actor::sleep_for(own_part_ns(meeting) / per_second);
         if (meeting != Meeting::fork) {
             here_[node]->wait();
             if (leads) gather(node);
