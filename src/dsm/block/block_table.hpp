@@ -112,6 +112,7 @@ struct AtomicUse {
     std::uint8_t noted = 0;     ///< with the latch, since the lock is kept; up to noted_min
     std::uint64_t at_ns = 0;    ///< when the last one ended; 0: none
     std::uint64_t word = 0;     ///< what that left there
+    std::uint32_t at = 0;       ///< where in the block that was
     bool came = false;          ///< the block came from another node for it
     bool vain = false;          ///< it is what was found and left before, too
     std::uint8_t patience = 0;  ///< 2 to the power of how many make a row, beside the least
@@ -124,6 +125,15 @@ struct AtomicUse {
 
     static constexpr std::uint8_t noted_min = 8;   ///< they are worth what it costs to close it
     static constexpr std::uint16_t worth_min = 8;  ///< in a row, or the next has to be longer
+    /// With the latch: whether one that left `now` at `offset` found and left it as the last one.
+    bool is_vain(std::size_t offset, std::uint64_t now) const noexcept {
+        return now == word && offset == at;
+    }
+    void note_word(std::size_t offset, std::uint64_t now) noexcept {
+        vain = is_vain(offset, now);
+        word = now;
+        at = static_cast<std::uint32_t>(offset);
+    }
     /// With the latch: the last release that has begun.
     void note_release(ReleaseNumber begun) noexcept { release = std::max(release, begun); }
 };

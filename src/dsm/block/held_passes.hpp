@@ -17,7 +17,7 @@ namespace hiroba::dsm {
 /// Thread: any; async-signal-safe.
 class HeldPasses {
 public:
-    static constexpr std::size_t most = 512;
+    static constexpr std::size_t most = 2048;
 
     bool any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
     /// False: there is no room, or another thread is at the list.

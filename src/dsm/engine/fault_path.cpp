@@ -22,14 +22,29 @@ namespace hiroba::dsm {
 
 namespace {
 
-/// Counts a write's fault while it lives, and how long any takes; records it.
+/// Others that wait for the token see that this thread goes on.
+class SlowPartOfQuantum {
+public:
+    SlowPartOfQuantum(AtomicQuantum& quantum, NewsBoard& board) noexcept
+        : slow_(quantum), board_(quantum.has_token() ? &board : nullptr) {
+        if (board_ != nullptr) board_->note_active(true);
+    }
+    SlowPartOfQuantum(const SlowPartOfQuantum&) = delete;
+    SlowPartOfQuantum& operator=(const SlowPartOfQuantum&) = delete;
+    ~SlowPartOfQuantum() {
+        if (board_ != nullptr) board_->note_active(false);
+    }
+
+private:
+    AtomicQuantum::SlowPart slow_;
+    NewsBoard* board_;
+};
+
+/// Counts a write's fault while it lives; records any.
 class FaultUnderWay {
 public:
-    FaultUnderWay(BlockEntry& entry, std::uintptr_t address, bool write,
-                  AtomicQuantum& quantum) noexcept
-        : recorded_(RecordKind::fault, address, write),
-          slow_(quantum),
-          entry_(write ? &entry : nullptr) {
+    FaultUnderWay(BlockEntry& entry, std::uintptr_t address, bool write) noexcept
+        : recorded_(RecordKind::fault, address, write), entry_(write ? &entry : nullptr) {
         if (entry_ != nullptr) entry_->writes.faults.fetch_add(1, std::memory_order_relaxed);
     }
     FaultUnderWay(const FaultUnderWay&) = delete;
@@ -41,7 +56,6 @@ public:
 
 private:
     RecordedWork recorded_;
-    AtomicQuantum::SlowPart slow_;
     BlockEntry* entry_;
 };
 
@@ -85,8 +99,9 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     trace("dsm.fault", block, write);
     count(write ? &PlaceCounters::write_faults : &PlaceCounters::read_faults);
     const Timed timed{statistics_, &PlaceCounters::fault_ns};
+    const SlowPartOfQuantum slow{guess_.quantum, debts_.board()};
     await_last_look();
-    const FaultUnderWay under_way{entries_[block], address, write, guess_.quantum};
+    const FaultUnderWay under_way{entries_[block], address, write};
     if (write) entries_.passes().close(range);  // atomics let this write go first
     close_waited_for(block);
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere

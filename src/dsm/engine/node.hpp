@@ -227,7 +227,10 @@ private:
     bool hold(BlockId block) noexcept;
     void note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
     void end_quantum() noexcept;
-    void hold_back_for(NodeId first) noexcept;
+    bool is_to_let_go(const BlockEntry& entry) noexcept;
+    void let_token_go(BlockId block) noexcept;
+    bool is_contested(BlockId block) noexcept;
+    void await_token(std::uint64_t now) noexcept;
     bool is_used_lately(BlockId block, std::uint64_t now) noexcept;
     void end_hold(BlockId block) noexcept;
     void merge_held(BlockId block) noexcept;

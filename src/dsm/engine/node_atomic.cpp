@@ -69,9 +69,11 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     end_going_first(this_thread());
     AtomicQuantum& quantum = guess_.quantum;
-    if (const auto other = quantum.take_other()) hold_back_for(*other);
-    const bool in_turn = await_turn(block, *offset, give_turn(block));
-    const AtomicQuantum::Stop here{quantum};
+    let_token_go(block);
+    if (quantum.has_met() && is_contested(block)) await_token(now_ns());
+    const bool in_turn =
+        !quantum.has_token() && await_turn(block, *offset, give_turn(block));
+    const AtomicQuantum::SlowPart under_way{quantum};
     const std::uint64_t begin = now_ns();
     std::optional<CopyAlong> along;
     if (joins()) along.emplace(scratch_, copies_, block);
@@ -81,7 +83,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
         if (try_enter_atomic(block, tries < tries_giving_way, begin,
                              along ? &along->reading : nullptr, missing)) {
             if (tries > 0 || entries_[block].atomics.came) {
-                quantum.note_slow(now_ns() - begin);
+                quantum.note_met(now_ns());
                 record(RecordKind::atomic, at, tries, now_ns() - begin);
             }
             return true;
@@ -221,8 +223,7 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     if (entry.state == BlockState::exclusive) return end_atomic(entry);
     if (entry.state == BlockState::held) {
         note_held_atomic(block, offset, bytes);
-        const bool lets_go = debts_.board().is_block_wanted() &&
-                             (entry.atomics.vain || !guess_.quantum.goes_on(now_ns()));
+        const bool lets_go = is_to_let_go(entry);
         if (lets_go)
             end_hold(block);
         else
@@ -240,9 +241,8 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     const std::size_t at = space_.offset_in_block(offset);
     const std::byte* const now = private_copy(block) + at;
     const std::uint64_t word = word_at(offset);
-    entry.atomics.vain =
-        word == entry.atomics.word && std::memcmp(copies_.own(block) + at, now, bytes) == 0;
-    entry.atomics.word = word;
+    entry.atomics.note_word(at, word);
+    entry.atomics.vain &= std::memcmp(copies_.own(block) + at, now, bytes) == 0;
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
         races_.note_atomic(block, at, now, copies_.own(block) + at, bytes);
     copies_.publish_part(block, at, now, bytes,

@@ -35,8 +35,8 @@ bool Node::may_hold(BlockId block, const LockToken& token, std::uint64_t now) no
         ++use.row;
     }
     if (use.apart < UINT16_MAX) ++use.apart;
-    const bool is_row =
-        use.row >= options_.row_min << use.patience || use.apart >= apart_min << use.patience;
+    const bool is_row = use.row >= options_.row_min << use.patience ||
+                        use.apart >= apart_min << use.patience || guess_.quantum.has_token();
     return is_row && (entry.state == BlockState::writable || entry.state == BlockState::pinned) &&
            entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
            // Relaxed: a hint.
@@ -51,6 +51,7 @@ bool Node::hold(BlockId block) noexcept {
     entry.state = take(entry, BlockEvent::repeated).next;
     if (lock_.keep(block)) {
         count(&PlaceCounters::held);
+        guess_.quantum.note_held(block);
         trace("dsm.hold", block);
         return true;
     }
@@ -70,19 +71,49 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
     const std::size_t at = space_.offset_in_block(offset);
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel)
         races_.note_atomic(block, at, private_copy(block) + at, copies_.own(block) + at, bytes);
-    const std::uint64_t word = word_at(offset);
-    use.vain = word == use.word;
-    use.word = word;
+    use.note_word(at, word_at(offset));
 }
 
-// With nothing held: others get what they want, and what was released before they ask for it. This
-// node's next atomic waits for theirs.
+bool Node::is_to_let_go(const BlockEntry& entry) noexcept {
+    NewsBoard& board = debts_.board();
+    if (!board.is_block_wanted() && !(board.is_token_wanted() && guess_.quantum.has_token()))
+        return false;
+    return entry.atomics.vain || !guess_.quantum.goes_on(now_ns());
+}
+
+// With nothing held: others get what they want, and what was released before they ask for it.
 void Node::end_quantum() noexcept {
-    const auto other = debts_.board().who_wants();
-    guess_.quantum.end(now_ns(), other);
+    const bool had_token = guess_.quantum.has_token();
+    if (had_token) {
+        guess_.quantum.lose_token();
+        guess_.quantum.each_held([&](BlockId block) {
+            BlockEntry& entry = entries_[block];
+            if (!entry.latch.try_lock()) return;
+            if (entry.state == BlockState::held) end_hold(block);
+            entry.latch.unlock();
+        });
+    }
     serve_wanted();
     debts_.want_own();
     pay();
+    if (!had_token) return;
+    debts_.board().give_token();
+    guess_.quantum.note_given(now_ns());
+}
+
+// Before an atomic, with nothing held.
+void Node::let_token_go(BlockId block) noexcept {
+    if (!guess_.quantum.has_token() || !debts_.board().is_token_wanted()) return;
+    guess_.quantum.note_atomics(now_ns(), 0);  // one follows
+    if (is_to_let_go(entries_[block])) end_quantum();
+}
+
+// Whether an atomic on it would take it away from a node that makes as many; a hint, without the
+// latch.
+bool Node::is_contested(BlockId block) noexcept {
+    return guess_.quantum.is_contested(now_ns()) &&
+           !keeps_lock(std::atomic_ref{entries_[block].state}.load(std::memory_order_relaxed)) &&
+           !lock_.is_here(block);
 }
 
 // With the latch, all being closed there: what atomics without a call may have done to a held

@@ -55,8 +55,9 @@ namespace {
                   step(BlockState::held, BlockEvent::atomic).next == BlockState::held);
     ThreadContext* const thread = this_thread_if_known();
     const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-    if (thread == nullptr || !offset || debts_.board().is_turn_asked() ||
-        guess_.quantum.holds_back())
+    // Who has the token gives no turns.
+    if (thread == nullptr || !offset ||
+        (debts_.board().is_turn_asked() && !guess_.quantum.has_token()))
         return false;
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
@@ -175,9 +176,10 @@ void Node::end_going_by(void* node) noexcept {
     AtomicUse& use = entries_[block].atomics;
     const std::uint64_t word = word_at(offset);
     const bool counts = use.row % 16 == 15;
-    const bool looks = counts || word == use.word || has_gone_by();
-    if (looks && debts_.board().is_block_wanted()) return false;
     const std::size_t at = space_.offset_in_block(offset);
+    const bool looks = counts || use.is_vain(at, word) || has_gone_by();
+    if (looks && (debts_.board().is_block_wanted() || debts_.board().is_token_wanted()))
+        return false;
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel &&
         !races_.note_atomic_now(block, at, private_copy(block) + at, copies_.own(block) + at,
                                 bytes))
@@ -188,8 +190,7 @@ void Node::end_going_by(void* node) noexcept {
     }
     use.row = next_in_row(use.row);
     use.note_release(release_.numbers().begun());
-    use.vain = word == use.word;
-    use.word = word;
+    use.note_word(at, word);
     return true;
 }
 

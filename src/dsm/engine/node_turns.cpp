@@ -14,7 +14,6 @@
 #include "base/thread_context.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/guess/bounded_wait.hpp"
-#include "dsm/guess/others_at_work.hpp"
 #include "dsm/messages.hpp"
 
 namespace hiroba::dsm {
@@ -80,10 +79,6 @@ std::uint64_t Node::give_turn(BlockId block) noexcept {
         pay();
         endpoint_.poll();
     }
-    if (!vain && quantum.has_made_many()) {
-        quantum.end(begin, std::nullopt);
-        hold_back_for(other->node);
-    }
     return begin;
 }
 
@@ -91,20 +86,41 @@ bool Node::is_used_lately(BlockId block, std::uint64_t now) noexcept {
     return block < entries_.size() && now - entries_[block].atomics.at_ns <= lately_ns;
 }
 
-// Before an atomic, with nothing held: other nodes go on with theirs, `first` before all, until
-// they pause or each has had a quantum.
-void Node::hold_back_for(NodeId first) noexcept {
+// Before an atomic on a block that another node has, with nothing held: where both take blocks from
+// each other all the time, the one with the token goes on until it has paid for what it brought,
+// or pauses.
+void Node::await_token(std::uint64_t now) noexcept {
     AtomicQuantum& quantum = guess_.quantum;
-    const AtomicQuantum::Stop here{quantum};
-    const std::uint64_t begin = now_ns();
-    const unsigned nodes = endpoint_.nodes();
-    OthersAtWork others{self_, first, nodes, begin};
-    const auto activity_of = [&](NodeId node) { return debts_.board().activity_of(node); };
-    for (BoundedWait wait{begin, quantum.longest_pause_ns(nodes)}; !wait.is_over();) {
-        wait.pause();
+    if (!quantum.is_token_to_be_looked_for(now)) return;
+    NewsBoard& board = debts_.board();
+    auto holder = board.token_holder();
+    if (holder == self_ && quantum.has_token()) return quantum.note_seen(now);
+    quantum.lose_token();
+    // Likewise where it was given and taken back between two looks.
+    constexpr std::uint64_t tells_again_ns = 1'000'000;
+    std::uint64_t active = 0, since = now, active_at = now, told_at = 0;
+    for (BoundedWait wait{now, AtomicQuantum::longest_wait_ns(endpoint_.nodes())}; !wait.is_over();
+         wait.pause()) {
+        const auto has_it = board.token_holder();
+        const bool is_other = has_it && *has_it != self_;
+        if (has_it != holder) since = active_at = wait.now();
+        if (is_other && (has_it != holder || wait.now() - told_at > tells_again_ns)) {
+            board.want_token(*has_it);
+            told_at = wait.now();
+        }
+        holder = has_it;
+        if (is_other) {
+            const std::uint64_t activity = board.activity_of(*holder);
+            if (activity != active || activity % 2 != 0) active_at = wait.now();
+            active = activity;
+        }
+        // Who has given it lets the others go first.
+        const std::uint64_t idle = wait.now() - active_at;
+        const bool may = is_other ? idle > AtomicQuantum::idle_max_ns(active_at - since)
+                                  : !quantum.has_just_given(wait.now());
+        if (may && board.take_token(holder)) break;
         pay();
         endpoint_.poll();
-        if (!others.look(wait.now(), quantum.idle_of_other_ns(), activity_of)) break;
     }
     quantum.begin(now_ns());
 }

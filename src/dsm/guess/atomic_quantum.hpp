@@ -1,136 +1,158 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: how long this node goes on with its atomics while another node waits for a block that is
-// held here. What changes hands costs both: the one that lets go makes a release, the other
-// acquires it and brings what it reads and writes anew. A quantum lasts a few times as long.
+// Role: whether this node and others take blocks from each other for atomics all the time, and then
+// how long one goes on alone, with the token (NewsBoard). What changes hands costs both: the one
+// that lets go makes a release, the other acquires it and brings what it reads and writes anew. A
+// quantum lasts until that was a fifth of it; both are measured while it runs.
 // Invariant: a hint. It decides when an atomic begins, never what it does.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "base/latch.hpp"
 #include "base/turns.hpp"
-#include "net/net.hpp"
+#include "dsm/protocol/signature.hpp"
 
 namespace hiroba::dsm {
 
-/// Thread: any; async-signal-safe. Times are of now_ns().
+/// Thread: any; async-signal-safe. Times are of now_ns(). A simulated node has no quantum.
 class AtomicQuantum {
 public:
-    /// While one lives, a thread of this node is in the runtime for an atomic or a fault: others
-    /// need not wait for it.
-    class Stop {
-    public:
-        explicit Stop(AtomicQuantum& quantum) noexcept : quantum_(quantum) {
-            quantum_.stops_.fetch_add(1, std::memory_order_relaxed);
-        }
-        Stop(const Stop&) = delete;
-        Stop& operator=(const Stop&) = delete;
-        ~Stop() { quantum_.stops_.fetch_sub(1, std::memory_order_relaxed); }
-
-    private:
-        AtomicQuantum& quantum_;
-    };
-    /// Likewise, and notes how long it was, where that is asked for.
+    /// While one lives, a thread waits for another node, or brings what lies there.
     class SlowPart {
     public:
         explicit SlowPart(AtomicQuantum& quantum) noexcept
-            : quantum_(quantum.is_in_use() ? &quantum : nullptr) {
-            if (quantum_ == nullptr) return;
-            begun_ns_ = now_ns();
-            stop_.emplace(quantum);
+            : quantum_(quantum), begun_ns_(quantum.has_met() ? now_ns() : 0) {
+            if (begun_ns_ != 0) quantum_.slow_parts_.fetch_add(1, std::memory_order_relaxed);
         }
         SlowPart(const SlowPart&) = delete;
         SlowPart& operator=(const SlowPart&) = delete;
         ~SlowPart() {
-            if (quantum_ != nullptr) quantum_->note_slow(now_ns() - begun_ns_);
+            if (begun_ns_ == 0) return;
+            const std::uint64_t now = now_ns();
+            quantum_.note_slow(now - begun_ns_);
+            quantum_.note_atomics(now, 0);  // one follows
+            quantum_.slow_parts_.fetch_sub(1, std::memory_order_relaxed);
         }
 
     private:
-        AtomicQuantum* quantum_;
-        std::uint64_t begun_ns_ = 0;
-        std::optional<Stop> stop_;
+        AtomicQuantum& quantum_;
+        std::uint64_t begun_ns_;
     };
-    /// Whether it has ever held back.
-    bool is_in_use() const noexcept { return load(begun_ns_) != 0; }
-    bool is_stopped() const noexcept { return stops_.load(std::memory_order_relaxed) != 0; }
 
     /// @param made  so many since the last call that changed something
     void note_atomics(std::uint64_t now, std::uint64_t made) noexcept {
         store(last_ns_, now);
         store(last_tick_, 0);
-        store(made_, load(made_) + made);
+        add(made_, made);
     }
     /// Likewise, where no clock can be read: it may use the program's vectors.
     void note_atomics_now(std::uint64_t made) noexcept {
         store(last_tick_, __builtin_ia32_rdtsc());
-        store(made_, load(made_) + made);
+        add(made_, made);
     }
-    /// Whether there were many since it went on: more than it takes to hand something over.
-    bool has_made_many() const noexcept { return load(made_) >= many; }
-    /// So long an atomic or a fault took that met another node.
-    void note_slow(std::uint64_t ns) noexcept { store(slow_ns_, load(slow_ns_) + ns); }
-    /// Whether the last one was just now.
+    /// An atomic had to bring its block from another node.
+    void note_met(std::uint64_t now) noexcept {
+        if (now - load(window_ns_) > lately_ns) begin_window(now);
+        add(met_, 1);
+        if (load(met_) < met_min) return;
+        const std::uint64_t passed = now - load(window_ns_);
+        const std::uint64_t slow = std::min(passed, load(slow_ns_) - load(window_slow_ns_));
+        const std::uint64_t made = load(made_) - load(window_made_);
+        if (slow_share * slow > passed && passed - slow < made * dense_ns) note_contested(now);
+        begin_window(now);
+    }
+    /// So long a thread has waited for other nodes.
+    void note_slow(std::uint64_t ns) noexcept { add(slow_ns_, ns); }
+    /// Whether one has, ever.
+    bool has_met() const noexcept { return load(window_ns_) != 0; }
+    /// Whether much of the time of late went into changes of hands between many atomics.
+    bool is_contested(std::uint64_t now) const noexcept { return now < load(contested_until_ns_); }
+    void note_contested(std::uint64_t now) noexcept { store(contested_until_ns_, now + lately_ns); }
+
+    /// Whether the last atomic was just now.
     bool is_in_row(std::uint64_t now) const noexcept {
         return turns_of_this_thread() != nullptr || since_last(now) <= gap_ns;
     }
     bool is_dense(std::uint64_t now) const noexcept { return since_last(now) <= idle_ns; }
 
-    /// Another node wants a held block: whether this node goes on. A simulated one never does.
-    bool goes_on(std::uint64_t now) noexcept {
-        if (turns_of_this_thread() != nullptr || is_stopped() || holds_back() || !is_dense(now))
-            return false;
-        const std::uint64_t since = load(wanted_ns_);
-        if (since == 0) store(wanted_ns_, now);
-        return since == 0 || now - since < length_ns();
-    }
-    /// It lets `other` go on, and holds back its next atomic.
-    void end(std::uint64_t now, std::optional<NodeId> other) noexcept {
-        const std::uint64_t spent = now - load(begun_ns_), slow = load(slow_ns_);
-        std::uint64_t length = length_ns();
-        if (2 * slow > spent) {
-            length = std::min(2 * length, longest_ns);
-        } else if (4 * slow < spent) {
-            length = std::max(length / 2, shortest_ns);
-        }
-        store(length_ns_, length);
-        store(wanted_ns_, 0);
-        if (other) other_.store(other->value + 1, std::memory_order_relaxed);
-    }
-    bool holds_back() const noexcept { return other_.load(std::memory_order_relaxed) != 0; }
-    /// For whom it holds back, from now on no more.
-    std::optional<NodeId> take_other() noexcept {
-        if (!holds_back()) return std::nullopt;
-        const std::uint32_t other = other_.exchange(0, std::memory_order_relaxed);
-        return other == 0 ? std::nullopt : std::optional{NodeId{other - 1}};
-    }
-    /// It goes on.
+    /// A quantum begins or ends with the token; `at` is also when it was last seen to be here.
     void begin(std::uint64_t now) noexcept {
         store(begun_ns_, now);
-        store(made_, 0);
-        store(slow_ns_, 0);
-        store(wanted_ns_, 0);
+        store(seen_ns_, now);
+        store(quantum_slow_ns_, load(slow_ns_));
+        note_contested(now);
+        begin_window(now);
     }
-    std::uint64_t length_ns() const noexcept { return load(length_ns_); }
-    /// So long it holds back at most: each other node that makes atomics may take a quantum, but
-    /// what one waits for is not to grow with the job.
-    std::uint64_t longest_pause_ns(unsigned nodes) const noexcept {
-        return std::min(nodes - 1, quanta_of_others_max) * length_ns();
+    bool has_token() const noexcept { return load(begun_ns_) != 0; }
+    /// It may have been taken away meanwhile.
+    bool is_token_to_be_looked_for(std::uint64_t now) const noexcept {
+        return !has_token() || now - load(seen_ns_) > look_ns;
     }
-    /// So long the other node makes no atomic when it has paused. Where quanta are long, what it
-    /// brings anew between two of them takes long.
-    std::uint64_t idle_of_other_ns() const noexcept { return std::max(idle_ns, length_ns() / 16); }
+    void note_seen(std::uint64_t now) noexcept { store(seen_ns_, now); }
+    void lose_token() noexcept { store(begun_ns_, 0); }
+    /// The token has been given: others go first.
+    void note_given(std::uint64_t now) noexcept {
+        store(given_ns_, now);
+        note_contested(now);
+    }
+    bool has_just_given(std::uint64_t now) const noexcept {
+        return now - load(given_ns_) < given_for_ns;
+    }
+    /// Others want the token or a held block: whether this node goes on.
+    bool goes_on(std::uint64_t now) const noexcept {
+        const std::uint64_t begun = load(begun_ns_);
+        if (begun == 0 || turns_of_this_thread() != nullptr) return false;
+        const std::uint64_t spent = now - std::min(begun, now);
+        const std::uint64_t idle = std::min(since_last(now), spent);
+        if (slow_parts_.load(std::memory_order_relaxed) == 0 && idle > idle_max_ns(spent - idle))
+            return false;
+        const std::uint64_t slow = load(slow_ns_) - load(quantum_slow_ns_);
+        return spent < shortest_ns || (spent < longest_ns && spent < worth_times * slow);
+    }
+    /// So long a node without an atomic keeps the token, with which it made some for `active_ns`:
+    /// its thread may have lost its processor.
+    static std::uint64_t idle_max_ns(std::uint64_t active_ns) noexcept {
+        return std::max(idle_ns, active_ns / 8);
+    }
+    /// So long a node waits for it at most: others are to have a quantum each.
+    static std::uint64_t longest_wait_ns(unsigned nodes) noexcept {
+        return std::min(nodes, quanta_max) * longest_ns;
+    }
 
+    /// Blocks that were held in this quantum, whoever asks for one will ask for all of them.
+    void note_held(BlockId block) noexcept {
+        if (!has_token() || !latch_.try_lock()) return;
+        if (held_count_ < held_.size()) held_[held_count_++] = block;
+        latch_.unlock();
+    }
+    template <class Give>
+    void each_held(Give&& give) noexcept {
+        if (!latch_.try_lock()) return;
+        const std::size_t count = std::exchange(held_count_, 0);
+        latch_.unlock();
+        // A quantum that begins meanwhile writes over those that were given already.
+        for (std::size_t i = 0; i < count; ++i) give(held_[i]);
+    }
+
+private:
     /// Without an atomic: a node that has gone on does something else.
     static constexpr std::uint64_t idle_ns = 20'000;
     static constexpr std::uint64_t gap_ns = 5'000;
-
-private:
-    static constexpr std::uint64_t many = 32;
-    static constexpr unsigned quanta_of_others_max = 8;
-    static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 80'000'000;
+    static constexpr std::uint64_t lately_ns = 200'000'000, look_ns = 100'000;
+    static constexpr std::uint64_t met_min = 16;
+    static constexpr std::uint64_t slow_share = 4;   ///< a quarter of the time or more
+    static constexpr std::uint64_t dense_ns = 2'000;  ///< from one atomic to the next, at most
+    static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 2'000'000'000;
+    static constexpr std::uint64_t worth_times = 5;
+    static constexpr std::uint64_t given_for_ns = 200'000;  ///< a wake-up of who waits for it
+    static constexpr unsigned quanta_max = 8;
+    static constexpr std::size_t held_max = 4096;
 
     // Relaxed: a value that another thread overwrites is lost.
     static std::uint64_t load(const std::atomic<std::uint64_t>& value) noexcept {
@@ -138,6 +160,15 @@ private:
     }
     static void store(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept {
         value.store(to, std::memory_order_relaxed);
+    }
+    static void add(std::atomic<std::uint64_t>& value, std::uint64_t by) noexcept {
+        store(value, load(value) + by);
+    }
+    void begin_window(std::uint64_t now) noexcept {
+        store(window_ns_, now);
+        store(window_slow_ns_, load(slow_ns_));
+        store(window_made_, load(made_));
+        store(met_, 0);
     }
 
     /// The processor's ticks count evenly, at a rate that what has passed since the beginning
@@ -154,12 +185,16 @@ private:
     }
 
     const std::uint64_t first_ns_ = now_ns(), first_tick_ = __builtin_ia32_rdtsc();
-    /// Its number + 1. Each atomic looks at it: it lies apart from what many of them write.
-    alignas(64) std::atomic<std::uint32_t> other_{0};
-    alignas(64) std::atomic<std::uint32_t> stops_{0};
-    std::atomic<std::uint64_t> last_tick_{0};  ///< of the last, where no clock was read; 0: it was
-    std::atomic<std::uint64_t> last_ns_{0}, made_{0}, begun_ns_{0}, wanted_ns_{0}, slow_ns_{0};
-    std::atomic<std::uint64_t> length_ns_{shortest_ns};
+    /// Each atomic that asks for a token looks at it: apart from what many of them write.
+    alignas(64) std::atomic<std::uint64_t> begun_ns_{0};  ///< 0: the token is elsewhere
+    std::atomic<std::uint64_t> contested_until_ns_{0}, seen_ns_{0}, given_ns_{0};
+    alignas(64) std::atomic<std::uint64_t> last_tick_{0};  ///< of the last; 0: a clock was read
+    std::atomic<std::uint64_t> last_ns_{0}, made_{0}, slow_ns_{0}, quantum_slow_ns_{0};
+    std::atomic<std::uint64_t> window_ns_{0}, window_slow_ns_{0}, window_made_{0}, met_{0};
+    std::atomic<std::uint32_t> slow_parts_{0};
+    Latch latch_;
+    std::size_t held_count_ = 0;
+    std::array<BlockId, held_max> held_{};
 };
 
 }  // namespace hiroba::dsm

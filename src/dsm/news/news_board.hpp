@@ -2,8 +2,8 @@
 // Role: what a node tells whoever has come upon bytes of a release it has not acquired: a board in
 // registered memory with the number of the node's last release told there, and its news; a word
 // in which others say up to which release they want it; and two words for each other node, in which
-// that says which block it wants of those kept here, and which for an atomic; and a word that
-// changes while this node makes atomics.
+// that says which block it wants of those kept here, and which for an atomic; a word that
+// changes while this node makes atomics; and, at node 0, who goes on alone with them.
 // Invariant: number and news are of one moment (version odd while they change). `wanted` only
 // rises.
 #pragma once
@@ -89,6 +89,26 @@ public:
     /// Another word from look to look, or an odd one: the node makes atomics.
     std::uint64_t activity_of(NodeId node) noexcept { return segment_.load({node, activity_at}); }
 
+    /// Who goes on alone with its atomics (AtomicQuantum): one word for all, at node 0. Empty:
+    /// nobody.
+    std::optional<NodeId> token_holder() noexcept {
+        const std::uint64_t word = segment_.load({NodeId{0}, token_at});
+        return word == 0 ? std::nullopt : std::optional{NodeId{static_cast<std::uint32_t>(word - 1)}};
+    }
+    /// From `holder`, if it has it still.
+    bool take_token(std::optional<NodeId> holder) noexcept {
+        return change_token(holder, self_);
+    }
+    /// This node's, if it has it still. Whoever has wanted it takes it.
+    void give_token() noexcept {
+        own(token_wanted_at).store(0);
+        change_token(self_, std::nullopt);
+    }
+    void want_token(NodeId holder) noexcept { segment_.store({holder, token_wanted_at}, 1); }
+    bool is_token_wanted() noexcept {
+        return own(token_wanted_at).load(std::memory_order_relaxed) != 0;
+    }
+
     /// How much a node wants a block for an atomic that another's use of it keeps away, and
     /// `given`: that other holds back. From one that waits for its turn to one that has failed
     /// twice, and one that fails each time: what it asks for comes too late for it.
@@ -117,12 +137,6 @@ public:
     /// Empty: to nobody.
     template <class May>
     std::optional<GivenTurn> give_turn(May&& may) noexcept;
-    /// Some node that wants a block of those kept here.
-    std::optional<NodeId> who_wants() noexcept {
-        for (std::uint32_t node = 0; node < nodes_; ++node)
-            if (own(block_wanted_at(NodeId{node})).load() != 0) return NodeId{node};
-        return std::nullopt;
-    }
     /// Whether `node` has not ended the turn that it was given; it may have asked once more.
     bool has_turn(NodeId node, std::uint32_t block) noexcept {
         return own(turn_at(node)).load() >> turn_shift == block + std::uint64_t{1};
@@ -143,7 +157,9 @@ private:
     static constexpr std::uint64_t wanted_at = 0;
     static constexpr std::uint64_t any_block_at = 8;  ///< set after the word of a node
     static constexpr std::uint64_t any_turn_at = 16;  ///< likewise
-    static constexpr std::uint64_t activity_at = 64;  ///< decides nothing
+    static constexpr std::uint64_t activity_at = 64;  ///< decides nothing, as the next two
+    static constexpr std::uint64_t token_at = 72;
+    static constexpr std::uint64_t token_wanted_at = 80;
     static constexpr std::uint64_t version_at = 128;
     static constexpr std::uint64_t release_at = 136;
     static constexpr std::uint64_t bytes_at = 144;
@@ -158,6 +174,12 @@ private:
     static constexpr unsigned turn_shift = 8;
     static constexpr std::uint64_t turn_word(std::uint32_t block, Turn turn) noexcept {
         return (block + std::uint64_t{1}) << turn_shift | static_cast<std::uint8_t>(turn);
+    }
+    bool change_token(std::optional<NodeId> from, std::optional<NodeId> to) noexcept {
+        const auto word = [](std::optional<NodeId> node) {
+            return node ? node->value + std::uint64_t{1} : 0;
+        };
+        return segment_.compare_swap({NodeId{0}, token_at}, word(from), word(to)) == word(from);
     }
     /// The board's words, and its news in `along`, as far as they fit.
     struct Seen {

@@ -113,5 +113,24 @@ TEST_F(NewsBetweenHosts, turns_are_noted_as_if_they_were_stored) {
     EXPECT_FALSE(board.has_turn(NodeId{0}, 12));
 }
 
+TEST_F(NewsBetweenHosts, the_token_has_one_holder) {
+    NewsBoard &first_board = nodes[0]->board, &second = nodes[1]->board, &third = nodes[2]->board;
+    EXPECT_FALSE(second.token_holder());
+    EXPECT_TRUE(second.take_token(std::nullopt));
+    EXPECT_FALSE(third.take_token(std::nullopt)) << "it has gone meanwhile";
+    EXPECT_EQ(first_board.token_holder(), NodeId{1});
+    third.want_token(NodeId{1});
+    EXPECT_TRUE(second.is_token_wanted());
+    EXPECT_FALSE(first_board.is_token_wanted());
+    second.give_token();
+    EXPECT_FALSE(second.is_token_wanted());
+    EXPECT_FALSE(third.token_holder());
+    // From one that makes no more atomics; that gives away nothing of others'.
+    EXPECT_TRUE(third.take_token(std::nullopt));
+    EXPECT_TRUE(first_board.take_token(NodeId{2}));
+    third.give_token();
+    EXPECT_EQ(second.token_holder(), NodeId{0});
+}
+
 }  // namespace
 }  // namespace hiroba::dsm
