@@ -71,8 +71,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     AtomicQuantum& quantum = guess_.quantum;
     let_token_go(block);
     if (quantum.has_met() && is_contested(block)) await_token(now_ns());
-    const bool in_turn =
-        !quantum.has_token() && await_turn(block, *offset, give_turn(block));
+    const bool in_turn = !quantum.has_token() && await_turn(block, *offset, give_turn(block));
     const AtomicQuantum::SlowPart under_way{quantum};
     const std::uint64_t begin = now_ns();
     std::optional<CopyAlong> along;

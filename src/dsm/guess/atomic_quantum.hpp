@@ -146,7 +146,7 @@ private:
     static constexpr std::uint64_t gap_ns = 5'000;
     static constexpr std::uint64_t lately_ns = 200'000'000, look_ns = 100'000;
     static constexpr std::uint64_t met_min = 16;
-    static constexpr std::uint64_t slow_share = 4;   ///< a quarter of the time or more
+    static constexpr std::uint64_t slow_share = 4;    ///< a quarter of the time or more
     static constexpr std::uint64_t dense_ns = 2'000;  ///< from one atomic to the next, at most
     static constexpr std::uint64_t shortest_ns = 100'000, longest_ns = 2'000'000'000;
     static constexpr std::uint64_t worth_times = 5;

@@ -93,12 +93,11 @@ public:
     /// nobody.
     std::optional<NodeId> token_holder() noexcept {
         const std::uint64_t word = segment_.load({NodeId{0}, token_at});
-        return word == 0 ? std::nullopt : std::optional{NodeId{static_cast<std::uint32_t>(word - 1)}};
+        return word == 0 ? std::nullopt
+                         : std::optional{NodeId{static_cast<std::uint32_t>(word - 1)}};
     }
     /// From `holder`, if it has it still.
-    bool take_token(std::optional<NodeId> holder) noexcept {
-        return change_token(holder, self_);
-    }
+    bool take_token(std::optional<NodeId> holder) noexcept { return change_token(holder, self_); }
     /// This node's, if it has it still. Whoever has wanted it takes it.
     void give_token() noexcept {
         own(token_wanted_at).store(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: how long a node keeps a lock that came to it, and whether it tells others at once what was
-// written under it. Guesses only: whatever they say, the locks are right.
+// written under it, and how long one that waits leaves it to the other: each by what a change of
+// hands costs here. Guesses only: whatever they say, the locks are right.
 // Source of keeping a lock in one place for a while: Dice, Marathe, Shavit, "Lock cohorting", PPoPP
 // 2012.
 //
@@ -11,16 +12,49 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace hiroba::dsm {
+
+/// What it costs to hand a lock on: the release in front of it and the acquire behind it, as they
+/// were of late on this node, for either side. Thread: any.
+class HandOverCost {
+public:
+    void note_release(std::uint64_t ns) noexcept { note(release_ns_, ns); }
+    void note_acquire(std::uint64_t ns) noexcept { note(acquire_ns_, ns); }
+    /// Who left a lock comes back at once if it does so before it could have got there.
+    std::uint64_t soon_ns() const noexcept {
+        return std::clamp(both_ns(), soon_min_ns, soon_max_ns);
+    }
+    /// How long a node leaves it to the unlocks of the one in front.
+    std::uint64_t patience_ns() const noexcept {
+        return std::clamp(4 * both_ns(), patience_min_ns, patience_max_ns);
+    }
+
+    static constexpr std::uint64_t soon_min_ns = 5'000, soon_max_ns = 50'000;
+    static constexpr std::uint64_t patience_min_ns = 20'000, patience_max_ns = 400'000;
+
+private:
+    // Relaxed: a value that another thread overwrites is lost.
+    static void note(std::atomic<std::uint64_t>& mean, std::uint64_t ns) noexcept {
+        const std::uint64_t before = mean.load(std::memory_order_relaxed);
+        mean.store(before - before / 8 + std::min(ns, patience_max_ns) / 8,
+                   std::memory_order_relaxed);
+    }
+    std::uint64_t both_ns() const noexcept {
+        return release_ns_.load(std::memory_order_relaxed) +
+               acquire_ns_.load(std::memory_order_relaxed);
+    }
+    std::atomic<std::uint64_t> release_ns_{0}, acquire_ns_{0};
+};
 
 /// One lock as seen by one node; all zero before its first stay. Thread: the one that holds the
 /// lock or is about to fetch it.
 class LockKeeping {
 public:
     /// A thread here wants the lock, which is elsewhere.
-    void wanted_again(std::uint64_t now_ns) noexcept {
+    void wanted_again(std::uint64_t now_ns, std::uint64_t soon_ns) noexcept {
         former_holds_ = holds_;
         holds_ = 0;
         const bool at_once = left_ns_ != 0 && now_ns - left_ns_ < soon_ns;
@@ -39,7 +73,6 @@ public:
     /// It was kept although another node waited, and no thread here came back for it.
     void was_kept_in_vain() noexcept { evidence_ = evidence_after_vain; }
 
-    static constexpr std::uint64_t soon_ns = 5'000;
     static constexpr std::uint32_t publications_max = 8;
     static constexpr std::uint32_t holds_max = 32;
 

@@ -5,9 +5,9 @@
 // it). The first node of the queue has the lock and keeps it, held by a thread or open, until a
 // node is behind it. So locking and unlocking again on one node is one swap each, and owes the
 // release. A node that comes behind says so in the first one's cell, where its unlocks see it; they
-// hand over after some more holds (LockKeeping). Should no unlock come for patience_ns, the node
-// that waits *presses*: it asks for urgency, and if the lock lies open, sends a message, upon which
-// the DebtPayer there hands over.
+// hand over after some more holds (LockKeeping). Should no unlock come for a while (HandOverCost),
+// the node that waits *presses*: it asks for urgency, and if the lock lies open, sends a message,
+// upon which the DebtPayer there hands over.
 //
 // A lock is handed over by releasing, putting the news beside the successor's cell, and a store
 // there. Or, where it lies *published*, the successor takes it: the news lie beside the cell of the
@@ -38,8 +38,6 @@ namespace {
 using enum LockState;
 using gas::Segment;
 
-/// How long a node leaves it to the unlocks of the one in front.
-constexpr std::uint64_t patience_ns = 20'000;
 /// Looks at a lock held on this node before the thread waits as for another node.
 constexpr int spins_max = 64;
 
@@ -125,6 +123,7 @@ private:
     SharedMemory& memory_;
     DebtPayer& payer_;
     LockCells cells_;
+    HandOverCost cost_;
     Interruptions interruptions_;
     Releaser releaser_;
     Latch unset_latch_;  ///< held by the thread in unlock_elsewhere()
@@ -190,7 +189,8 @@ void Table::await_change(std::uint32_t cell) noexcept {
     const auto over = [&] { return may_go_on(cell) || interruptions_.are_pending(); };
     // One thread of this node has queued up, and that one finds this state.
     const bool presses = state(cell) == fetching && !own.pressed.load(std::memory_order_relaxed);
-    const std::uint64_t until_ns = presses ? now_ns() + patience_ns : net::Endpoint::forever;
+    const std::uint64_t until_ns =
+        presses ? now_ns() + cost_.patience_ns() : net::Endpoint::forever;
     if (!endpoint_.wait_until(over, until_ns) && !own.pressed.exchange(true)) press(cell);
     own.waiters.fetch_sub(1);
 }
@@ -198,7 +198,7 @@ void Table::await_change(std::uint32_t cell) noexcept {
 /// In state `joining`. True: the lock is here, and held; else the state is `fetching`.
 bool Table::queue_up(std::uint32_t cell) noexcept {
     Cells::Own& own = cells_.own(cell);
-    own.keeping.wanted_again(now_ns());
+    own.keeping.wanted_again(now_ns(), cost_.soon_ns());
     const LockCell before{cells_.segment().swap(cells_.tail_of(cell), cells_.here(cell).raw)};
     if (!before) {
         leave_state(cell, held);
@@ -248,8 +248,10 @@ void Table::take_granted(std::uint32_t cell) noexcept {
 }
 
 void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
+    const std::uint64_t begun_ns = now_ns();
     memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));
     memory_.acquire(Others::running);
+    cost_.note_acquire(now_ns() - begun_ns);
 }
 
 /// The node in front sees `urgent` at its next unlock. If the lock lies open there, perhaps no
@@ -307,7 +309,7 @@ bool Table::take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept {
 
 bool Table::try_published(std::uint32_t cell, LockCell holder) noexcept {
     if (!take_published(cell, holder, false)) return false;
-    cells_.own(cell).keeping.wanted_again(now_ns());
+    cells_.own(cell).keeping.wanted_again(now_ns(), cost_.soon_ns());
     return true;
 }
 
@@ -327,7 +329,7 @@ LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
         if (there == mine) send(holder.node(), LockMessage::Kind::wanted, holder.index());
         return held;
     }
-    cells_.own(cell).keeping.wanted_again(now_ns());
+    cells_.own(cell).keeping.wanted_again(now_ns(), cost_.soon_ns());
     segment.store(Cells::at(holder, Cells::next_word), cells_.here(cell).raw);
     send(holder.node(), LockMessage::Kind::wanted, holder.index());
     endpoint_.wait_until([&] { return cells_.shared(cell).granted.load() != 0; });
@@ -373,12 +375,14 @@ void Table::unlock_here(std::uint32_t cell, By who) noexcept {
 /// In state `held` or `leaving`.
 /// @param who  `holder`: a thread of the program, at its unlock
 void Table::publish(std::uint32_t cell, By who) noexcept {
+    const std::uint64_t begun_ns = now_ns();
     if (who == By::holder && releaser_.release != nullptr) {
         releaser_.release(releaser_.context);
     } else {
         memory_.release(Others::running);
     }
     cells_.shared(cell).news_bytes.store(memory_.news_for_anyone(cells_.news(cell)));
+    cost_.note_release(now_ns() - begun_ns);
 }
 
 /// In state `leaving`, published, with a node behind.

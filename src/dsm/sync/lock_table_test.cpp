@@ -239,6 +239,8 @@ TEST_F(Locks, reach_who_waits_beside_tries_that_fail) {
     EXPECT_EQ(taken, 2);
 }
 
+constexpr std::uint64_t soon_ns = HandOverCost::soon_min_ns;
+
 TEST(LockKeeping, keeps_a_wanted_lock_only_where_threads_come_back_at_once) {
     LockKeeping keeping;
     keeping.unlocked();
@@ -246,7 +248,7 @@ TEST(LockKeeping, keeps_a_wanted_lock_only_where_threads_come_back_at_once) {
     std::uint64_t now_ns = 1'000'000;
     for (int stay = 0; stay < 5; ++stay) {
         keeping.left(now_ns);
-        keeping.wanted_again(now_ns += LockKeeping::soon_ns / 2);
+        keeping.wanted_again(now_ns += soon_ns / 2, soon_ns);
     }
     for (std::uint32_t hold = 1; hold < LockKeeping::holds_max; ++hold) {
         keeping.unlocked();
@@ -257,9 +259,45 @@ TEST(LockKeeping, keeps_a_wanted_lock_only_where_threads_come_back_at_once) {
 
     keeping.was_kept_in_vain();
     keeping.left(now_ns);
-    keeping.wanted_again(now_ns += LockKeeping::soon_ns / 2);
+    keeping.wanted_again(now_ns += soon_ns / 2, soon_ns);
     keeping.unlocked();
     EXPECT_FALSE(keeping.keeps());
+}
+
+TEST(LockKeeping, a_thread_that_is_away_for_less_than_a_hand_over_comes_back_at_once) {
+    const auto keeps_after_stays = [](std::uint64_t away_ns, std::uint64_t soon) {
+        LockKeeping keeping;
+        std::uint64_t now_ns = 1'000'000;
+        for (int stay = 0; stay < 5; ++stay) {
+            keeping.left(now_ns);
+            keeping.wanted_again(now_ns += away_ns, soon);
+        }
+        keeping.unlocked();
+        return keeping.keeps();
+    };
+    HandOverCost cost;
+    EXPECT_FALSE(keeps_after_stays(10'000, cost.soon_ns()));
+    for (int i = 0; i < 100; ++i) {
+        cost.note_release(12'000);
+        cost.note_acquire(4'000);
+    }
+    EXPECT_TRUE(keeps_after_stays(10'000, cost.soon_ns()));
+    EXPECT_FALSE(keeps_after_stays(20'000, cost.soon_ns()));
+}
+
+TEST(HandOverCost, patience_is_a_few_hand_overs_within_bounds) {
+    HandOverCost cost;
+    EXPECT_EQ(cost.patience_ns(), HandOverCost::patience_min_ns);
+    for (int i = 0; i < 100; ++i) {
+        cost.note_release(12'000);
+        cost.note_acquire(4'000);
+    }
+    EXPECT_NEAR(static_cast<double>(cost.patience_ns()), 64'000.0, 2'000.0);
+    // A node that lost its processor for a second says little about the next time.
+    cost.note_release(1'000'000'000);
+    EXPECT_LT(cost.patience_ns(), 300'000u);
+    for (int i = 0; i < 100; ++i) cost.note_release(1'000'000'000);
+    EXPECT_EQ(cost.patience_ns(), HandOverCost::patience_max_ns);
 }
 
 TEST(LockKeeping, publishes_where_the_former_stay_ended_and_not_for_ever) {
@@ -268,7 +306,7 @@ TEST(LockKeeping, publishes_where_the_former_stay_ended_and_not_for_ever) {
         keeping.unlocked();
         EXPECT_FALSE(keeping.publishes());
     }
-    keeping.wanted_again(1);
+    keeping.wanted_again(1, soon_ns);
     for (int hold = 1; hold <= 20; ++hold) {
         keeping.unlocked();
         EXPECT_EQ(keeping.publishes(),
