@@ -82,6 +82,9 @@ struct MemoryCounts : MissCounts {
     std::uint64_t taken_whole = 0;  ///< of those, handed over by another node
     /// Nanoseconds spent in each; measured only with MemoryOptions::by_place.
     std::uint64_t fault_ns = 0, release_ns = 0, acquire_ns = 0;
+    /// Nanoseconds in faults, in atomics that take a block from another node and waiting to be
+    /// allowed to; only since an atomic has first had to. In all threads together.
+    std::uint64_t waited_ns = 0;
 };
 
 /// SharedMemory's enter_atomic() and leave_atomic() where they take a few instructions: no other

@@ -52,7 +52,8 @@ void RuntimeCore::note_kept(const ThreadState& thread) noexcept {
 
 MemoryEvents RuntimeCore::memory_events() const noexcept {
     const dsm::MemoryCounts counts = parts_.memory->counts();
-    return {counts.read_faults + counts.write_faults, counts.taken_first, counts.atomics};
+    return {counts.read_faults + counts.write_faults, counts.taken_first, counts.atomics,
+            counts.waited_ns};
 }
 
 /// @return whether the region stays; *alone: it has been asked for itself

@@ -109,6 +109,7 @@ MemoryCounts Node::counts() const noexcept {
     each_atomic_window([](AtomicWindow& window,
                           void* sum) { static_cast<MemoryCounts*>(sum)->atomics += window.made(); },
                        &all);
+    all.waited_ns = guess_.quantum.waited_ns();
     return all;
 }
 

@@ -122,7 +122,9 @@ void Node::await_token(std::uint64_t now) noexcept {
         pay();
         endpoint_.poll();
     }
-    quantum.begin(now_ns());
+    const std::uint64_t got = now_ns();
+    quantum.note_token_wait(got - now);
+    quantum.begin(got);
 }
 
 // Waits while another node has its turn, if this one was in the middle of a burst too.

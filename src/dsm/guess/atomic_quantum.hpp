@@ -89,6 +89,10 @@ public:
         note_contested(now);
         begin_window(now);
     }
+    /// Whoever got the token has waited for it.
+    void note_token_wait(std::uint64_t ns) noexcept { add(token_wait_ns_, ns); }
+    /// So long threads have waited for other nodes, in all.
+    std::uint64_t waited_ns() const noexcept { return load(slow_ns_) + load(token_wait_ns_); }
     bool has_token() const noexcept { return load(begun_ns_) != 0; }
     /// It may have been taken away meanwhile.
     bool is_token_to_be_looked_for(std::uint64_t now) const noexcept {
@@ -191,6 +195,7 @@ private:
     alignas(64) std::atomic<std::uint64_t> last_tick_{0};  ///< of the last; 0: a clock was read
     std::atomic<std::uint64_t> last_ns_{0}, made_{0}, slow_ns_{0}, quantum_slow_ns_{0};
     std::atomic<std::uint64_t> window_ns_{0}, window_slow_ns_{0}, window_made_{0}, met_{0};
+    std::atomic<std::uint64_t> token_wait_ns_{0};
     std::atomic<std::uint32_t> slow_parts_{0};
     Latch latch_;
     std::size_t held_count_ = 0;

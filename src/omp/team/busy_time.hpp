@@ -14,9 +14,10 @@ struct MemoryEvents {
     std::uint64_t faults = 0;
     std::uint64_t first_touches = 0;  ///< of these, such as bring nothing
     std::uint64_t atomics = 0;
+    std::uint64_t waited_ns = 0;  ///< in faults and atomics, as far as that was measured
     MemoryEvents operator-(const MemoryEvents& before) const noexcept {
         return {faults - before.faults, first_touches - before.first_touches,
-                atomics - before.atomics};
+                atomics - before.atomics, waited_ns - before.waited_ns};
     }
     std::uint64_t misses() const noexcept { return faults - std::min(faults, first_touches); }
 };
@@ -53,7 +54,7 @@ private:
         return took_ns - std::min(took_ns, waited_ns);
     }
     std::uint64_t cost_ns(MemoryEvents events) const noexcept {
-        return events.misses() * miss_ns_ + events.atomics * atomic_ns;
+        return std::max(events.misses() * miss_ns_ + events.atomics * atomic_ns, events.waited_ns);
     }
     double crowd_of(std::uint32_t threads) const noexcept {
         return std::max(1., static_cast<double>(threads) / processors_);

@@ -21,6 +21,14 @@ TEST(BusyTime, is_what_is_left_beside_waits_and_misses) {
     EXPECT_EQ(busy.least_ns(10'000, {.faults = 1, .first_touches = 2}), 37'000u + 10'000u);
 }
 
+TEST(BusyTime, believes_what_was_measured_where_that_is_more_than_the_usual_price) {
+    BusyTime busy{2, true};
+    busy.note_region(2, 1, 1'000'000, 100'000, {10, 0, 0, 500'000});
+    EXPECT_EQ(busy.least_ns(0, {}), 400'000u);
+    busy.note_region(2, 1, 1'000'000, 100'000, {100, 0, 0, 500'000});
+    EXPECT_EQ(busy.least_ns(0, {}), 300'000u);
+}
+
 // More than there is, since it is an estimate.
 TEST(BusyTime, is_never_less_than_nothing) {
     BusyTime busy{2, false};

@@ -99,7 +99,7 @@ void RegionsTogether::note_settled(Site& site, std::uint64_t took_ns,
 RegionsTogether::Waiting RegionsTogether::waiting() const noexcept {
     const Share &first = first_ones_, &later = later_ones_;
     if (stays_ || first.passed_ns == 0) return Waiting::unknown;
-    if (seen_again_ns_ * 2 >= first.passed_ns) {
+    if (seen_again_ns_ * 2 >= first.passed_ns || later.passed_ns * later_share >= first.passed_ns) {
         if (later.passed_ns * 2 >= later.least_ns * 3) return Waiting::much;
         return later.passed_ns * 4 < later.least_ns * 5 ? Waiting::little : Waiting::some;
     }

@@ -34,6 +34,8 @@ public:
     /// While a region takes longer no trial of staying begins, unless threads are known to wait: it
     /// could not be ended.
     static constexpr std::uint64_t long_ns = 1'000'000'000;
+    /// What functions take that come again counts behind so large a part of what all took at first.
+    static constexpr std::uint64_t later_share = 8;
     /// Times as long as a trial takes is what is between it and the next: at first, at most.
     static constexpr std::uint64_t rest_first = 32, rest_max = 1024;
     /// A function that no trial has seen calls for one sooner.
