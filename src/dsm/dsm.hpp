@@ -25,7 +25,7 @@ namespace hiroba::dsm {
 /// Settings of one shared memory; equal on every node.
 struct MemoryOptions {
     std::uint32_t notices_max = 1024;  ///< K: write notices a signature holds (HIROBA_NOTICES)
-    std::uint64_t lease = 10;          ///< how far a read extends rts (HIROBA_LEASE)
+    std::uint64_t lease = 10;          ///< how far a read extends rts
     std::uint32_t lock_hops = 8;       ///< links a lock request follows before it is a message
     bool by_place = false;             ///< counts for each SyncPlace too (HIROBA_STATS)
     bool watch_ahead = false;  ///< notices the use of some blocks fetched ahead (HIROBA_STATS)
