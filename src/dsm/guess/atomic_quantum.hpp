@@ -58,6 +58,7 @@ public:
     }
     /// An atomic had to bring its block from another node.
     void note_met(std::uint64_t now) noexcept {
+        if (turns_of_this_thread() != nullptr) return;  // no clock may decide there
         if (now - load(window_ns_) > lately_ns) begin_window(now);
         add(met_, 1);
         if (load(met_) < met_min) return;
@@ -132,7 +133,8 @@ public:
     /// Blocks that were held in this quantum, whoever asks for one will ask for all of them.
     void note_held(BlockId block) noexcept {
         if (!has_token() || !latch_.try_lock()) return;
-        if (held_count_ < held_.size()) held_[held_count_++] = block;
+        if (held_count_ < held_.size())
+            held_[held_count_++].store(block, std::memory_order_relaxed);
         latch_.unlock();
     }
     template <class Give>
@@ -140,8 +142,8 @@ public:
         if (!latch_.try_lock()) return;
         const std::size_t count = std::exchange(held_count_, 0);
         latch_.unlock();
-        // A quantum that begins meanwhile writes over those that were given already.
-        for (std::size_t i = 0; i < count; ++i) give(held_[i]);
+        // A quantum that begins meanwhile may write over them: then who wants one asks for it.
+        for (std::size_t i = 0; i < count; ++i) give(held_[i].load(std::memory_order_relaxed));
     }
 
 private:
@@ -199,7 +201,7 @@ private:
     std::atomic<std::uint32_t> slow_parts_{0};
     Latch latch_;
     std::size_t held_count_ = 0;
-    std::array<BlockId, held_max> held_{};
+    std::array<std::atomic<BlockId>, held_max> held_{};
 };
 
 }  // namespace hiroba::dsm
