@@ -158,7 +158,8 @@ def races(bench):
     """A racy place is named, though the program's files need not be where the launcher is."""
     done = bench.run(bench.command(bench.spread(1, 1), "--threads", "1",
                                    str(bench.compile("race", RACE))))
-    yield from expect(bench, done, 0, r"write-write race: .* \(racy in race\) by nodes 0 and 1")
+    yield from expect(bench, done, 0, r"write-write race: .* \(racy in race\) by nodes 0 and 1",
+                      r"races at 1 place: 1 in racy in race\.")
 
 
 def crash(bench):
