@@ -175,7 +175,7 @@ void TaskExchange::read_mails() noexcept {
 
 void TaskExchange::read_what_came() noexcept {
     inbox_.take();
-    bool learned = false, puts_off = false;
+    bool learned = false, puts_off = false, tells = false;
     const std::uint64_t passed = barriers_passed_.load();
     while (const auto mail = inbox_.next()) {
         if (is_early(*mail, passed)) {
@@ -183,6 +183,7 @@ void TaskExchange::read_what_came() noexcept {
             puts_off = true;
             continue;
         }
+        tells |= mail->header.kind == Kind::single_told;
         if (mail->news.empty()) continue;
         parts_.memory->learn(NodeId{~0u}, mail->news);
         learned = true;
@@ -199,6 +200,8 @@ void TaskExchange::read_what_came() noexcept {
         std::swap(cancelled, book.cancelled());
     });
     reading_.unlock();
+    // The thread that has asked may have come upon this one reading, and sleep again.
+    if (tells) parts_.endpoint->wake_local();
     if (puts_off) {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with pass_barrier()
         if (barriers_passed_.load() != passed) read_early();

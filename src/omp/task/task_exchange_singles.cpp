@@ -24,7 +24,8 @@ void TaskExchange::acquire_singles(const LostSingles& lost) noexcept {
     const auto is_here = [&] { return singles_.end.load(std::memory_order_acquire) >= lost.end; };
     on_runtime_stack([&] {
         bool asks = false;
-        await_mails([&] { return is_here() || (asks = singles_.asking.try_lock()); });
+        // Asked again once it was true: what was locked stays so.
+        await_mails([&] { return asks || is_here() || (asks = singles_.asking.try_lock()); });
         if (!asks) return;
         if (!is_here()) ask_for_singles(lost);
         singles_.asking.unlock();
