@@ -68,28 +68,32 @@ bool is_going_by(std::uintptr_t address) noexcept {
 
 }  // namespace
 
+// Whether a stack has grown up to there, which is said.
+bool Node::is_overflow(BlockId block, std::uint64_t offset, std::uintptr_t address) noexcept {
+    if (entries_[block].guards_stack) {
+        note_guard(address);
+        say("stack overflow at 0x%lx, in a thread the program made: ask for more by "
+            "pthread_attr_setstacksize, or raise ulimit -s",
+            address);
+        return true;
+    }
+    if (!space_.is_stack_guard(offset)) return false;
+    note_guard(address);
+    say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit -s or "
+        "HIROBA_STACK",
+        address, map().shape().stack_bytes);
+    // The core is to show how it came to this: keep_cores_small() left most of it out.
+    kernel_call(SYS_madvise, program_range(block).address, map().shape().stack_bytes, MADV_DODUMP);
+    return true;
+}
+
 bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const auto offset = map().offset_of(address);
     if (!offset) return false;
     const BlockId block = block_at(*offset);
     const AddressRange range = program_range(block);
     if (range.address == 0) return false;
-    if (entries_[block].guards_stack) {
-        note_guard(address);
-        say("stack overflow at 0x%lx, in a thread the program made: ask for more by "
-            "pthread_attr_setstacksize, or raise ulimit -s",
-            address);
-        return false;
-    }
-    if (space_.is_stack_guard(*offset)) {
-        note_guard(address);
-        say("stack overflow at 0x%lx: %lu bytes of stack per thread; raise OMP_STACKSIZE, ulimit "
-            "-s or HIROBA_STACK",
-            address, map().shape().stack_bytes);
-        // The core is to show how it came to this: keep_cores_small() left most of it out.
-        kernel_call(SYS_madvise, range.address, map().shape().stack_bytes, MADV_DODUMP);
-        return false;
-    }
+    if (is_overflow(block, *offset, address)) return false;
     if (thread_part().is_in_atomic_of(block) || is_going_by(address)) {
         // Between enter_atomic() and leave_atomic(), or without them, which who unmaps it waits
         // for: another thread's release has re-armed write tracking under us.

@@ -134,8 +134,9 @@ private:
     bool discard_blocks(BlockId first, BlockId end) noexcept;
     void finish_discards() noexcept;
 
-    // Fault path (fault_path.cpp). All but on_fault() with the block's latch held.
+    // Fault path (fault_path.cpp). All but the first two with the block's latch held.
     bool on_fault(std::uintptr_t address, bool write) noexcept override;
+    bool is_overflow(BlockId block, std::uint64_t offset, std::uintptr_t address) noexcept;
     bool restore(std::uintptr_t address) noexcept override;
     /// Each of these returns what must be acquired first, nothing having been shown; none: done.
     Stamp resolve(BlockId block, BlockEvent event) noexcept;

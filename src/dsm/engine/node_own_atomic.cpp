@@ -55,7 +55,7 @@ namespace {
                   step(BlockState::held, BlockEvent::atomic).next == BlockState::held);
     ThreadContext* const thread = this_thread_if_known();
     const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-    // Who has the token gives no turns.
+    // The node with the token gives no turns.
     if (thread == nullptr || !offset ||
         (debts_.board().is_turn_asked() && !guess_.quantum.has_token()))
         return false;

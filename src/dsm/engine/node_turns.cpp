@@ -114,7 +114,7 @@ void Node::await_token(std::uint64_t now) noexcept {
             if (activity != active || activity % 2 != 0) active_at = wait.now();
             active = activity;
         }
-        // Who has given it lets the others go first.
+        // The node that has given it lets the others go first.
         const std::uint64_t idle = wait.now() - active_at;
         const bool may = is_other ? idle > AtomicQuantum::idle_max_ns(active_at - since)
                                   : !quantum.has_just_given(wait.now());

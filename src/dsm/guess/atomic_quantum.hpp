@@ -90,7 +90,7 @@ public:
         note_contested(now);
         begin_window(now);
     }
-    /// Whoever got the token has waited for it.
+    /// A thread has waited for the token.
     void note_token_wait(std::uint64_t ns) noexcept { add(token_wait_ns_, ns); }
     /// So long threads have waited for other nodes, in all.
     std::uint64_t waited_ns() const noexcept { return load(slow_ns_) + load(token_wait_ns_); }

@@ -89,8 +89,8 @@ public:
     /// Another word from look to look, or an odd one: the node makes atomics.
     std::uint64_t activity_of(NodeId node) noexcept { return segment_.load({node, activity_at}); }
 
-    /// Who goes on alone with its atomics (AtomicQuantum): one word for all, at node 0. Empty:
-    /// nobody.
+    /// The node that goes on alone with its atomics (AtomicQuantum), by one word for all, at node
+    /// 0. Empty: none.
     std::optional<NodeId> token_holder() noexcept {
         const std::uint64_t word = segment_.load({NodeId{0}, token_at});
         return word == 0 ? std::nullopt
@@ -98,7 +98,7 @@ public:
     }
     /// From `holder`, if it has it still.
     bool take_token(std::optional<NodeId> holder) noexcept { return change_token(holder, self_); }
-    /// This node's, if it has it still. Whoever has wanted it takes it.
+    /// Gives it away, if this node has it still. A node that has wanted it takes it.
     void give_token() noexcept {
         own(token_wanted_at).store(0);
         change_token(self_, std::nullopt);

@@ -23,7 +23,7 @@ class HandOverCost {
 public:
     void note_release(std::uint64_t ns) noexcept { note(release_ns_, ns); }
     void note_acquire(std::uint64_t ns) noexcept { note(acquire_ns_, ns); }
-    /// Who left a lock comes back at once if it does so before it could have got there.
+    /// A thread that left a lock comes back at once if the lock could not have got there before.
     std::uint64_t soon_ns() const noexcept {
         return std::clamp(both_ns(), soon_min_ns, soon_max_ns);
     }
