@@ -114,6 +114,8 @@ def all_cases():
         Case("behind_barriers.c", threads=2),
         Case("single_then_atomics.c"),
         Case("single_then_atomics.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
+        Case("lost_singles.c", threads=2),
+        Case("lost_singles.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("locks_behind_barriers.c", threads=2),
         Case("many_tasks.c", "20000"),
         Case("doacross.c"),
