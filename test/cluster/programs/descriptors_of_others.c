@@ -213,12 +213,14 @@ static void waits(void) {
 #pragma omp barrier
         if (is_last()) {
             struct pollfd both[] = {{of_main, POLLIN, 0}, {of_other, POLLIN, 0}};
-            for (int i = 0; i < 2; ++i) {
+            // A thread that is late finds both writes at once.
+            for (long total = 0, got = 1; total < 6 && got == 1;) {
                 unsigned long value = 0;
-                if (poll(both, 2, 30000) != 1) perror("poll");
+                got = poll(both, 2, 30000);
+                if (got != 1) perror("poll");
                 for (int k = 0; k < 2; ++k)
                     if (both[k].revents == POLLIN && read(both[k].fd, &value, 8) == 8)
-                        seen = seen * 10 + (k + 1) * (long)value;
+                        total += (long)value;
                 if (write(of_main, &(unsigned long){3}, 8) != 8) perror("write");
                 if (read(of_main, &value, 8) != 8) perror("read");
             }
@@ -226,7 +228,7 @@ static void waits(void) {
             struct epoll_event event = {0};
             timerfd_settime(timer, 0, &soon, NULL);
             if (epoll_wait(many, &event, 1, 30000) != 1) perror("epoll_wait");
-            seen = seen * 100 + (long)event.data.u64;
+            seen = (long)event.data.u64;
         } else if (is_first()) {
             usleep(3000);
             if (write(of_other, &(unsigned long){2}, 8) != 8) perror("write");
@@ -234,7 +236,7 @@ static void waits(void) {
             if (write(of_other, &(unsigned long){4}, 8) != 8) perror("write");
         }
     }
-    printf("seen %ld\n", seen > 0 ? seen % 100 : -1);
+    printf("seen %ld\n", seen);
     close(of_main);
     close(many);
     close(timer);
