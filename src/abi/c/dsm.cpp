@@ -4,7 +4,7 @@
 // place is the one that the shared memory sees and counts by.
 #include "hiroba/dsm.hpp"
 
-#include <new>
+#include <cstddef>
 #include <string>
 
 #include "abi/c/last_error.hpp"
@@ -66,12 +66,11 @@ int hiroba_dsm_allocate(hiroba_dsm* dsm, size_t bytes, size_t alignment, void** 
 }
 
 int hiroba_dsm_allocate_together(hiroba_dsm* dsm, size_t bytes, void** memory) {
-    void* const made = of(dsm).node() == 0 ? of(dsm).allocate(bytes) : nullptr;
-    const std::uint64_t told = of(dsm).broadcast(reinterpret_cast<std::uintptr_t>(made), 0);
-    if (told == 0)
+    void* const made = of(dsm).allocate_together<std::byte>(bytes);
+    if (made == nullptr)
         return failed(HIROBA_NO_MEMORY,
                       "hiroba_dsm_allocate_together(): no room in rank 0's arena (HIROBA_HEAP)");
-    *memory = reinterpret_cast<void*>(told);
+    *memory = made;
     return HIROBA_OK;
 }
 

@@ -229,6 +229,9 @@ private:
     void note_held_atomic(BlockId block, std::uint64_t offset, std::size_t bytes) noexcept;
     void end_quantum() noexcept;
     bool is_to_let_go(const BlockEntry& entry) noexcept;
+    bool is_token_wanted() noexcept {
+        return guess_.quantum.has_token() && debts_.board().is_token_wanted();
+    }
     void let_token_go(BlockId block) noexcept;
     bool is_contested(BlockId block) noexcept;
     void await_token(std::uint64_t now) noexcept;

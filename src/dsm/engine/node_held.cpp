@@ -75,9 +75,7 @@ void Node::note_held_atomic(BlockId block, std::uint64_t offset, std::size_t byt
 }
 
 bool Node::is_to_let_go(const BlockEntry& entry) noexcept {
-    NewsBoard& board = debts_.board();
-    if (!board.is_block_wanted() && !(board.is_token_wanted() && guess_.quantum.has_token()))
-        return false;
+    if (!debts_.board().is_block_wanted() && !is_token_wanted()) return false;
     return entry.atomics.vain || !guess_.quantum.goes_on(now_ns());
 }
 
@@ -103,7 +101,7 @@ void Node::end_quantum() noexcept {
 
 // Before an atomic, with nothing held.
 void Node::let_token_go(BlockId block) noexcept {
-    if (!guess_.quantum.has_token() || !debts_.board().is_token_wanted()) return;
+    if (!is_token_wanted()) return;
     guess_.quantum.note_atomics(now_ns(), 0);  // one follows
     if (is_to_let_go(entries_[block])) end_quantum();
 }

@@ -178,8 +178,7 @@ void Node::end_going_by(void* node) noexcept {
     const bool counts = use.row % 16 == 15;
     const std::size_t at = space_.offset_in_block(offset);
     const bool looks = counts || use.is_vain(at, word) || has_gone_by();
-    if (looks && (debts_.board().is_block_wanted() || debts_.board().is_token_wanted()))
-        return false;
+    if (looks && (debts_.board().is_block_wanted() || is_token_wanted())) return false;
     if (races_.looks() && options_.atomics == MemoryOptions::Atomics::acq_rel &&
         !races_.note_atomic_now(block, at, private_copy(block) + at, copies_.own(block) + at,
                                 bytes))

@@ -96,8 +96,12 @@ public:
         return word == 0 ? std::nullopt
                          : std::optional{NodeId{static_cast<std::uint32_t>(word - 1)}};
     }
-    /// From `holder`, if it has it still.
-    bool take_token(std::optional<NodeId> holder) noexcept { return change_token(holder, self_); }
+    /// From `holder`, if it has it still. A node that came too late for the last time that it was
+    /// here wants nothing of this one; one that wants it says so again.
+    bool take_token(std::optional<NodeId> holder) noexcept {
+        own(token_wanted_at).store(0);
+        return change_token(holder, self_);
+    }
     /// Gives it away, if this node has it still. A node that has wanted it takes it.
     void give_token() noexcept {
         own(token_wanted_at).store(0);

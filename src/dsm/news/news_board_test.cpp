@@ -125,6 +125,10 @@ TEST_F(NewsBetweenHosts, the_token_has_one_holder) {
     second.give_token();
     EXPECT_FALSE(second.is_token_wanted());
     EXPECT_FALSE(third.token_holder());
+    third.want_token(NodeId{1});  // too late
+    EXPECT_TRUE(second.take_token(std::nullopt));
+    EXPECT_FALSE(second.is_token_wanted());
+    second.give_token();
     // From one that makes no more atomics; that gives away nothing of others'.
     EXPECT_TRUE(third.take_token(std::nullopt));
     EXPECT_TRUE(first_board.take_token(NodeId{2}));

@@ -169,6 +169,16 @@ TEST(RegionsTogether, stay_at_once_where_that_saves_seconds) {
     EXPECT_LT(took_ns, 2 * 30 * 1000 * ms);
 }
 
+// A long start that computes hides them: they are tried when they have taken an eighth of it.
+TEST(RegionsTogether, are_tried_soon_behind_a_long_start_where_they_wait) {
+    Program program;
+    EXPECT_FALSE(program.regions.begin(codes, 2, 0));
+    EXPECT_FALSE(program.regions.begin(codes + 64, 2, 6000 * ms, 6000 * ms));
+    EXPECT_FALSE(program.regions.begin(codes + 64, 2, 6800 * ms, 150 * ms));
+    EXPECT_FALSE(program.regions.begin(codes + 64, 2, 7600 * ms, 150 * ms));
+    EXPECT_TRUE(program.regions.begin(codes + 64, 2, 8400 * ms, 150 * ms));
+}
+
 // There is one that begins, and one that is the program: only what they wait for can tell.
 TEST(RegionsTogether, stay_where_those_before_have_waited) {
     Program program;
