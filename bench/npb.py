@@ -113,7 +113,7 @@ class Bench:
         elif starter == "srun":
             words = ["srun", "--mpi=pmix", "--overcommit", "-n", str(nodes), *words]
         elif self.hosts:
-            words += ["--hosts", ",".join(self.hosts.names[:nodes]), "--ssh", "ip netns exec"]
+            words += ["--hosts", ",".join(self.hosts.names[:nodes]), "--ssh", self.hosts.enter]
         else:
             words += ["-n", str(nodes)]
         words.append(self.program(kernel, size))
@@ -129,7 +129,9 @@ class Bench:
 
     def alone(self, kernel, size, threads, folder=None):
         program = (folder or self.options.programs).resolve() / f"{kernel}.{size}"
-        return timed([str(program)], plain_environment(threads), self.options.limit)
+        # One thread of one host, which has one core.
+        bound = ["taskset", "-c", str(self.hosts.core(0))] if self.hosts and threads == 1 else []
+        return timed([*bound, str(program)], plain_environment(threads), self.options.limit)
 
     def placed(self):
         """What the rows call the way the nodes talk."""
@@ -216,7 +218,7 @@ def parse():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--limit", type=int, default=600, help="seconds for one run")
     parser.add_argument("--compare", action="store_true")
-    parser.add_argument("--between-hosts", action="store_true", help="a namespace for each node")
+    parser.add_argument("--between-hosts", action="store_true", help="a namespace with a core of its own for each node")
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
@@ -244,7 +246,7 @@ def main():
     missing = host_nets.why_missing()
     if missing:
         sys.exit(f"--between-hosts: {missing}")
-    with host_nets.Hosts(max(options.nodes)) as hosts:
+    with host_nets.Hosts(max(options.nodes), traps=False, cores=sorted(os.sched_getaffinity(0))) as hosts:
         return run_all(Bench(options, hosts))
 
 

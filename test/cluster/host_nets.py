@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts for tests: network namespaces, each joined to a bridge by a pair of veth devices.
+"""Hosts that are network namespaces, each joined to a bridge by a pair of veth devices: for tests, for
+benchmarks and, by scripts/two-hosts.sh, for users.
 
 The bridge lies in a namespace of its own, in which the launcher runs too: nothing of the machine's
 own network is touched. Whatever was made is removed at the end, also after a failure.
@@ -7,8 +8,11 @@ own network is touched. Whatever was made is removed at the end, also after a fa
 import ctypes
 import fcntl
 import os
+import pathlib
+import shutil
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -62,20 +66,27 @@ def open_tunnel(namespace, device):
 
 class Hosts:
     """`names[i]` is a namespace with address 10.77.0.i+1 on device eth0; `home` is the launcher's,
-    with 10.77.0.100. Each host also has devices that lead nowhere, which nobody must pick: aaa0,
-    first in the kernel's list, docker0, a bridge, and tun0, a tunnel as of a private network, with
-    the same addresses on every host.
-    With `six` there is no IPv4 but on loopback; the addresses are fd77::i+1 and fd77::100."""
+    with 10.77.0.100. With `traps` each host also has devices that lead nowhere, which nobody must
+    pick: aaa0, first in the kernel's list, docker0, a bridge, and tun0, a tunnel as of a private
+    network, with the same addresses on every host.
+    With `six` there is no IPv4 but on loopback; the addresses are fd77::i+1 and fd77::100. With
+    `both` eth0 has addresses of both kinds.
+    With `cores` what `enter` starts on host i runs on core cores[i % len(cores)] only."""
 
-    def __init__(self, count, six=False):
+    def __init__(self, count, six=False, *, both=False, traps=True, mtu=1500, cores=()):
         tag = f"{os.getpid()}{'s' if six else ''}"
-        self.six = six
+        self.six, self.both, self.traps, self.mtu, self.cores = six, both, traps, mtu, list(cores)
         self.home = f"{PREFIX}{tag}h"
         self.names = [f"{PREFIX}{tag}n{i}" for i in range(count)]
         self.tunnels = []
+        self.folder = None
+        self.enter = "ip netns exec"  # in place of ssh
 
     def address(self, number):
         return f"fd77::{number}" if self.six else f"10.77.0.{number}"
+
+    def core(self, index):
+        return self.cores[index % len(self.cores)]
 
     def _give(self, name, device, address):
         """The address, usable at once; the device is up."""
@@ -99,21 +110,41 @@ class Hosts:
         for i, name in enumerate(self.names):
             ip("netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
-            # First in the kernel's list, up, and leading nowhere; a bridge as of containers.
-            ip("-n", name, "link", "add", "aaa0", "type", "veth", "peer", "name", "aaa1")
-            self._give(name, "aaa0", "fd55::1" if self.six else "192.168.55.1")
-            ip("-n", name, "link", "set", "aaa1", "up")
-            ip("-n", name, "link", "add", "docker0", "type", "bridge")
-            self._give(name, "docker0", "fd17::1" if self.six else "172.17.0.1")
-            if (tunnel := open_tunnel(name, "tun0")) is not None:
-                self.tunnels.append(tunnel)
-                self._give(name, "tun0", "fd08::1" if self.six else "10.8.0.1")
-            ip("-n", self.home, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0",
-               "netns", name)
+            if self.traps:
+                self._set_traps(name)
+            size = ["mtu", str(self.mtu)]
+            ip("-n", self.home, "link", "add", f"port{i}", *size, "type", "veth", "peer", "name",
+               "eth0", "netns", name, *size)
             ip("-n", self.home, "link", "set", f"port{i}", "master", "br0", "up")
             self._give(name, "eth0", self.address(i + 1))
+            if self.both:
+                self._give(name, "eth0", f"fd77::{i + 1}")
         for name in self.names:
             self._await_carrier(name)
+        if self.cores:
+            self._write_enter()
+
+    def _set_traps(self, name):
+        # First in the kernel's list, up, and leading nowhere; a bridge as of containers.
+        ip("-n", name, "link", "add", "aaa0", "type", "veth", "peer", "name", "aaa1")
+        self._give(name, "aaa0", "fd55::1" if self.six else "192.168.55.1")
+        ip("-n", name, "link", "set", "aaa1", "up")
+        ip("-n", name, "link", "add", "docker0", "type", "bridge")
+        self._give(name, "docker0", "fd17::1" if self.six else "172.17.0.1")
+        if (tunnel := open_tunnel(name, "tun0")) is not None:
+            self.tunnels.append(tunnel)
+            self._give(name, "tun0", "fd08::1" if self.six else "10.8.0.1")
+
+    def _write_enter(self):
+        """The command in place of ssh that binds what it starts to the host's core."""
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+        cases = "\n".join(f"{name}) core={self.core(i)};;" for i, name in enumerate(self.names))
+        script = self.folder / "enter"
+        script.write_text(f"#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}\n"
+                          "*) echo \"no host $host here\" >&2; exit 255;;\nesac\n"
+                          "exec taskset -c \"$core\" ip netns exec \"$host\" \"$@\"\n")
+        script.chmod(0o755)
+        self.enter = str(script)
 
     def _await_carrier(self, name, device="eth0"):
         """The kernel takes a while to see the other end."""
@@ -145,6 +176,8 @@ class Hosts:
         for tunnel in self.tunnels:
             os.close(tunnel)
         self.tunnels = []
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
         for name in [*self.names, self.home]:
             for pid in self.processes(name):
                 try:
@@ -176,4 +209,6 @@ class Hosts:
         return [int(word) for word in listed.stdout.split()]
 
     def at_home(self, *command):
-        return ["ip", "netns", "exec", self.home, *command]
+        """With cores, on the first host's."""
+        bound = ["taskset", "-c", str(self.core(0))] if self.cores else []
+        return [*bound, "ip", "netns", "exec", self.home, *command]

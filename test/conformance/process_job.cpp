@@ -114,7 +114,7 @@ void enter_namespace(NodeId self) {
 /// one of the same family there.
 std::string network_for(const Setting& setting, NodeId self) {
     const char* const separate = std::getenv("HIROBA_TEST_NETNS");
-    return separate == nullptr ? setting.network : "fd97:5::" + std::to_string(1 + self.value % 2);
+    return separate == nullptr ? setting.network : "fd77::" + std::to_string(1 + self.value % 2);
 }
 
 [[noreturn]] void be_node(const Setting& setting, NodeId self, int socket,
