@@ -12,8 +12,9 @@ import subprocess
 from pathlib import Path
 
 
-def circumstances(hiroba):
-    """Of figures taken now: what a reader needs to believe or repeat them."""
+def circumstances(hiroba, between=""):
+    """Of figures taken now: what a reader needs to believe or repeat them.
+    `between`: what nodes were on and how they talked, where not on this host as `hiroba info` says."""
     root = Path(__file__).resolve().parents[1]
     info = json.loads(subprocess.run([hiroba, "info", "--json"], check=True, capture_output=True,
                                      text=True).stdout)
@@ -24,13 +25,14 @@ def circumstances(hiroba):
     provider = next(each["name"] for each in info["providers"] if each.get("chosen"))
     return {"date": datetime.date.today().isoformat(), "commit": commit,
             "machine": f"{info['machine']['cores']} cores of {model[1] if model else platform.machine()}, "
-                       f"Linux {kernel}, engine {info['fault_engine']['chosen']}, provider {provider}, "
+                       f"Linux {kernel}, engine {info['fault_engine']['chosen']}, "
+                       f"{between or 'provider ' + provider}, "
                        f"{info['build']['compiler']}"}
 
 
-def append(file, hiroba, row):
+def append(file, hiroba, row, between=""):
     """Adds `row` (column -> value) with the circumstances; a new file gets its columns from it."""
-    row = {**row, **circumstances(hiroba)}
+    row = {**row, **circumstances(hiroba, between)}
     path = Path(file)
     known = path.is_file()
     columns = list(csv.DictReader(path.open()).fieldnames) if known else list(row)

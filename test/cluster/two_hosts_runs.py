@@ -6,12 +6,14 @@ however the command ends. Exits with 77 where namespaces cannot be had.
     two_hosts_runs.py --hiroba build/bin/hiroba --examples build/examples
 """
 import argparse
+import csv
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -94,6 +96,22 @@ def remains(options):
         yield f"process {out.strip()} is left"
 
 
+def bench(options):
+    """bench/between_hosts.py measures a program and writes the row down."""
+    script = SCRIPT.parents[1] / "bench" / "between_hosts.py"
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "figures.csv"
+        done = subprocess.run([sys.executable, "-B", script, "--hiroba", options.hiroba, "--examples", options.examples,
+                               "--only", "histogram", "--repeat", "1", "--settings", "spread", "--record", file],
+                              capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        rows = list(csv.DictReader(file.open())) if file.exists() else []
+    if len(os.sched_getaffinity(0)) < 2:
+        if "need two cores" not in done.stderr:
+            yield f"with one core: {done.stderr[-300:]!r}"
+    elif done.returncode != 0 or len(rows) != 1 or rows[0]["program"] != "histogram, spread" or "a core each" not in rows[0]["machine"]:
+        yield f"status {done.returncode}, rows {rows}: {done.stderr[-500:]!r}"
+
+
 def refusals(options):
     for words, text in ((["-n", "1", "true"], "choose from"), ([], "which command"), (["--mtu", "70000", "true"], "--mtu 70000"),
                         (["--cores", "9999", "true"], "--cores: .9999."), (["--cores", "x", "true"], "--cores: invalid")):
@@ -113,7 +131,7 @@ def main():
         print(f"skipped: {why}")
         return SKIPPED
     failed = 0
-    for case in (hosts, job, signals, remains, refusals):
+    for case in (hosts, job, signals, remains, bench, refusals):
         for text in case(options):
             print(f"FAILED {case.__name__}: {text}", flush=True)
             failed += 1
