@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+from clean_environment import clean_environment
 from process_runs import HEADERS, LIMIT_SECONDS, expect, main
 
 
@@ -275,6 +276,41 @@ end program
     assert (status, out.split(), err) == (0, ["begin", "64"], ""), f"{status} {out!r} {err[-300:]}"
 
 
+def fortran_lines(bench):
+    """Lines of one region into a file, where libgfortran buffers them, come in their order."""
+    source, program = bench.folder / "lines.f90", bench.folder / "lines"
+    source.write_text("""
+program lines
+  use iso_fortran_env
+  integer :: i
+  print '(a)', 'begin'
+  !$omp parallel do ordered schedule(static, 1)
+  do i = 1, 40
+    !$omp ordered
+    if (mod(i, 3) == 0) then
+      write(output_unit, '(a,i0,a)', advance='no') 'part ', i, ', '
+    else if (mod(i, 3) == 1) then
+      write(*, '(i0)') i
+    else
+      print '(i0,a,i0)', i, ' of ', 40
+    end if
+    !$omp end ordered
+  end do
+  print '(a)', 'end'
+end program
+""")
+    subprocess.run(["gfortran", "-fopenmp", str(source), "-o", str(program)], check=True)
+    def lines(command):
+        with open(bench.folder / "lines.txt", "w+b") as file:
+            environment = clean_environment("OMP_") | bench.variables
+            subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=file, check=True,
+                           timeout=LIMIT_SECONDS)
+            file.seek(0)
+            return file.read()
+    got, wanted = lines(bench.command(program)), lines([str(program)])
+    assert got == wanted, f"{got!r}, not {wanted!r}"
+
+
 ENDS_IN_A_SUM = """
     int main(void) {
         double sum = 0, most = 0; int whole = 0;
@@ -499,7 +535,7 @@ def written_as_before(bench):
 
 CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
-         programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units,
+         programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units, fortran_lines,
          flushes_with_nothing_to_tell]
 
 
