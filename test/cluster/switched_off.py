@@ -110,7 +110,8 @@ def rows():
     return [
         Row("mutexes", case("sync_locks.c"), hide="pthread_mutex_.*"),
         Row("names of threads", case("thread_signals.c"), stub="name_elsewhere", result=0),
-        Row("children of other nodes", case("children_of_others.c"), stub="wait_for_child_elsewhere", result=0),
+        Row("children of other nodes", case("children_of_others.c"), stub="look_everywhere", result=0),
+        Row("handlers end other nodes' calls", case("ended_calls.c"), stub="Interruption::has_come", result=0),
         Row("dup2 of another node's descriptor", case("descriptors_of_others.c"), stub="duplicating_node", result=0),
         Row("variables set in a region", case("variables.c"), stub="follow_variables"),
         Row("signals for threads of other nodes", case("thread_signals.c"), stub="send_to", result=0),
@@ -190,6 +191,7 @@ def rows():
         Row("actions of ours hidden", crash_runs.handled, stub="is_action_that_tells", result=0),
         Row("Fortran's standard units", program_runs.standard_units,
             stub="standard_unit_changed"),
+        Row("order of Fortran's lines", program_runs.fortran_lines, stub="write_out"),
         Row("dlopen repeated", process_runs.loading_after_the_start, stub="open_as_on_node_0"),
         Row("initializers held back", process_runs.loading_after_the_start,
             stub="hold_back_initializers"),

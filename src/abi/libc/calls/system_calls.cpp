@@ -27,6 +27,7 @@
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/process/attributes.hpp"
+#include "abi/libc/process/child_waits.hpp"
 #include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/resource_limits.hpp"
@@ -215,33 +216,6 @@ long call_with(const PinnedBuffers& buffers, long number, const CallArguments& a
     }
 }
 
-/// wait4() of a child that a thread of another node has started. Nothing: no node has.
-// Not inlined, so that test/cluster/switched_off.py can switch it off.
-[[gnu::noinline]] std::optional<long> wait_for_child_elsewhere(
-    const CallArguments& arguments) noexcept {
-    const long* const a = arguments.word;
-    for (std::uint32_t node = 0; a[0] > 0 && node < world()->job.nodes; ++node) {
-        if (NodeId{node} == world()->job.self) continue;
-        struct {
-            long status = 0;
-            rusage usage{};
-        } told;
-        const auto ask = [&](long options) {
-            constexpr std::uint32_t places = 1u << 1 | 1u << 3;
-            const CallArguments words{{a[0], 0, options, offsetof(decltype(told), usage)}};
-            return world()->files->call_packed(NodeId{node}, SYS_wait4, words, places,
-                                               std::as_writable_bytes(std::span(&told, 1)));
-        };
-        long result = ask(a[2] | WNOHANG);
-        if (result == -ECHILD) continue;
-        if (result == 0 && (a[2] & WNOHANG) == 0) result = ask(a[2]);
-        if (result > 0 && a[1] != 0) *pointer<int>(a[1]) = static_cast<int>(told.status);
-        if (result > 0 && a[3] != 0) *pointer<rusage>(a[3]) = told.usage;
-        return result;
-    }
-    return std::nullopt;
-}
-
 /// What waits for any signal goes on waiting where none of the program's has come: a signal that
 /// the thread blocks is brought to it by another (thread_signals.hpp).
 long wait_for_any_signal(long number, const CallArguments& arguments) noexcept {
@@ -347,6 +321,8 @@ long perform(long number, const CallArguments& asked) noexcept {
         return result;
     }
     if (number == SYS_rt_sigtimedwait && is_node_process()) return wait_for_signal(arguments);
+    if ((number == SYS_wait4 || number == SYS_waitid) && is_node_process())
+        return wait_for_child(number, arguments);
     if (number == SYS_pause || number == SYS_rt_sigsuspend)
         return wait_for_any_signal(number, arguments);
     if (const auto sent = perform_thread_signal(number, arguments)) return *sent;
@@ -379,8 +355,6 @@ long perform(long number, const CallArguments& asked) noexcept {
         const WritingTurn turn{writes ? a[0] : -1};
         result = call_with(buffers, number, arguments);
         if (result == -EIO) result = call_on_memory(buffers, number, arguments);
-        if (result == -ECHILD && number == SYS_wait4 && is_node_process())
-            result = wait_for_child_elsewhere(arguments).value_or(result);
         if (result > 0 && !buffers.is_empty())
             result = finish_transfer(buffers, number, arguments, result);
         if (result == 0) number_both_ends(number, arguments);

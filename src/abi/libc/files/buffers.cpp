@@ -268,7 +268,8 @@ int poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
 int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask) {
     if (HIROBA_CALL_OF_PROGRAM()) {
         const auto elsewhere = wait_elsewhere(
-            SYS_ppoll, {{as_word(descriptors), static_cast<long>(count), as_word(timeout)}});
+            SYS_ppoll,
+            {{as_word(descriptors), static_cast<long>(count), as_word(timeout), as_word(mask)}});
         if (elsewhere) return result_of(*elsewhere);
     }
     let_kernel_write(descriptors, count * sizeof *descriptors);
@@ -286,8 +287,8 @@ int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional,
             const timespec* timeout, const sigset_t* mask) {
     if (HIROBA_CALL_OF_PROGRAM()) {
         const auto elsewhere = wait_elsewhere(
-            SYS_pselect6,
-            {{count, as_word(to_read), as_word(to_write), as_word(exceptional), as_word(timeout)}});
+            SYS_pselect6, {{count, as_word(to_read), as_word(to_write), as_word(exceptional),
+                            as_word(timeout), as_word(&mask)}});
         if (elsewhere) return result_of(*elsewhere);
     }
     let_kernel_select(count, to_read, to_write, exceptional);

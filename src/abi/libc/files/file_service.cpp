@@ -124,33 +124,6 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
     return -ENOSYS;
 }
 
-/// @param data  of the request; the reply's, when it returns
-std::int64_t carry_out(const FileRequest& request, std::byte* data) noexcept {
-    CallArguments words;
-    for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
-    if (request.number == static_cast<std::int64_t>(SignalCall::wait))
-        return wait_for_signal_here(words, data);
-    if (request.number == static_cast<std::int64_t>(ThreadCall::send_signal))
-        return send_signal_here(words, data);
-    if (request.number == static_cast<std::int64_t>(NameCall::name))
-        return name_thread_here(words, data);
-    if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
-    if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
-        return register_handler(static_cast<HandlerCall>(request.number), words);
-    if (request.number >= static_cast<std::int64_t>(StreamCall::write))
-        return call_stream(static_cast<StreamCall>(request.number), words, data, request.in_bytes,
-                           request.out_bytes);
-    const bool on_descriptor = request.number != SYS_wait4;
-    if (on_descriptor && is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
-    const bool replaces = request.number == SYS_dup2 || request.number == SYS_dup3;
-    if (replaces && is_kept_descriptor(static_cast<int>(words.word[1]))) return -EBADF;
-    for (unsigned i = 0; i < 6; ++i)
-        if ((request.places >> i & 1) != 0) words.word[i] += dsm::kernel::as_word(data);
-    const long* const w = words.word;
-    const long result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
-    return makes_descriptor(request.number, words) ? number_new_descriptor(result) : result;
-}
-
 }  // namespace
 
 FileService::FileService(net::Endpoint& endpoint, std::size_t chunk_bytes)
@@ -201,13 +174,55 @@ void FileService::on_request(void* self, NodeId from, Bytes body) noexcept {
     std::memcpy(&request, body.data(), sizeof request);
     HIROBA_INVARIANT(request.lane < file_lanes, "file request of node %u in lane %u", from.value,
                      request.lane);
+    if (request.number == end_of_call) return service.end_call(from, request.lane);
     Slot& slot = service.slot_of(from, request.lane);
+    slot.is_ended.store(false);
     slot.request = request;
     slot.from = from;
     std::memcpy(slot.data(), body.data() + sizeof request, body.size() - sizeof request);
     service.put(slot);
     service.arrived_.fetch_add(1);
     service.arrived_.notify_one();
+}
+
+/// The slot's data are the reply's, when it returns.
+std::int64_t FileService::carry_out(Slot& slot) noexcept {
+    const FileRequest& request = slot.request;
+    std::byte* const data = slot.data();
+    CallArguments words;
+    for (int i = 0; i < 6; ++i) words.word[i] = request.words[i];
+    if (request.number == static_cast<std::int64_t>(SignalCall::wait))
+        return wait_for_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(ThreadCall::send_signal))
+        return send_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(NameCall::name))
+        return name_thread_here(words, data);
+    if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
+    if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
+        return register_handler(static_cast<HandlerCall>(request.number), words);
+    if (request.number >= static_cast<std::int64_t>(StreamCall::write))
+        return call_stream(static_cast<StreamCall>(request.number), words, data, request.in_bytes,
+                           request.out_bytes);
+    const bool on_descriptor = request.number != SYS_wait4 && request.number != SYS_waitid;
+    if (on_descriptor && is_kept_descriptor(static_cast<int>(words.word[0]))) return -EBADF;
+    const bool replaces = request.number == SYS_dup2 || request.number == SYS_dup3;
+    if (replaces && is_kept_descriptor(static_cast<int>(words.word[1]))) return -EBADF;
+    for (unsigned i = 0; i < 6; ++i)
+        if ((request.places >> i & 1) != 0) words.word[i] += dsm::kernel::as_word(data);
+    const long* const w = words.word;
+    long result = 0;
+    do {  // again, if it was ended for a request that this thread has served before
+        result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
+    } while (result == -EINTR && !slot.is_ended.load());
+    return makes_descriptor(request.number, words) ? number_new_descriptor(result) : result;
+}
+
+/// Behind its answer there is nothing to end: the thread may serve another already.
+void FileService::end_call(NodeId from, std::uint32_t lane) noexcept {
+    Slot& slot = slot_of(from, lane);
+    slot.is_ended.store(true);
+    const std::scoped_lock guard{latch_};
+    if (slot.server != 0) end_call_of_service(slot.server);
 }
 
 void FileService::put(Slot& slot) noexcept {
@@ -223,6 +238,7 @@ FileService::Slot* FileService::take() noexcept {
     if (slot == nullptr) return nullptr;
     first_ = slot->next;
     --free_threads_;
+    slot->server = static_cast<pid_t>(dsm::kernel_call(SYS_gettid));
     return slot;
 }
 
@@ -256,7 +272,11 @@ void* FileService::serve(void* self) noexcept {
 
 void FileService::answer(Slot& slot) noexcept {
     const FileRequest& request = slot.request;
-    const FileReply reply{carry_out(request, slot.data()), request.lane};
+    const FileReply reply{carry_out(slot), request.lane};
+    {
+        const std::scoped_lock guard{latch_};
+        slot.server = 0;
+    }
     const Bytes parts[] = {std::as_bytes(std::span(&reply, 1)),
                            {slot.data(), reply.result < 0 ? 0 : request.out_bytes}};
     // Behind the reply the slot is the next request's: a message is copied when it is sent.

@@ -4,6 +4,8 @@
 // an empty pipe) may wait for what another request does. The threads end with the process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +38,9 @@ enum class StreamCall : std::int64_t {
     path          ///< where the file of descriptor words[0] lies
 };
 
+/// Instead of a number: a handler of the program has ended the call of this lane.
+inline constexpr std::int64_t end_of_call = -1;
+
 /// What carries a call over, in front of the data.
 struct FileRequest {
     std::int64_t number;
@@ -67,7 +72,9 @@ private:
     struct Slot {
         FileRequest request;
         NodeId from;
-        Slot* next;  ///< of those that wait
+        Slot* next;                  ///< of those that wait
+        pid_t server;                ///< the thread that carries it out, 0: none; with the latch
+        std::atomic<bool> is_ended;  ///< by a handler of the program
 
         std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
     };
@@ -75,6 +82,8 @@ private:
     static void on_request(void* self, NodeId from, Bytes body) noexcept;
     static void* serve(void* self) noexcept;
     Slot& slot_of(NodeId from, std::uint32_t lane) noexcept;
+    static std::int64_t carry_out(Slot& slot) noexcept;
+    void end_call(NodeId from, std::uint32_t lane) noexcept;
     void put(Slot& slot) noexcept;
     Slot* take() noexcept;
     int start_thread() noexcept;

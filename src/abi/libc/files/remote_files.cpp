@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
+#include "abi/libc/calls/interruptions.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/process/signals.hpp"
 #include "abi/messages.hpp"
@@ -58,8 +60,21 @@ std::uint32_t RemoteFiles::take_lane() noexcept {
     return lane;
 }
 
+/// The owner answers with -EINTR, if the call waits in its kernel. Its thread may not have begun
+/// to: said again until there is an answer.
+void RemoteFiles::interrupt(NodeId owner, const FileRequest& asked) noexcept {
+    const RuntimeScope here;
+    FileRequest request{};
+    request.number = end_of_call;
+    request.lane = asked.lane;
+    const Bytes parts[] = {std::as_bytes(std::span(&request, 1))};
+    endpoint_.send(owner, message::file_request, net::Urgency::wake_service, parts);
+}
+
 // Ends with the owner's answer, or with the job if the owner dies.
-void RemoteFiles::await_reply(Lane& lane) noexcept {
+void RemoteFiles::await_reply(NodeId owner, const FileRequest& asked) noexcept {
+    Lane& lane = lanes_[asked.lane];
+    const Interruption interruption{asked.number};
     const auto came = [&] { return lane.replied.load(std::memory_order_acquire); };
     std::uint64_t look_ns = first_look_ns;
     for (bool told = false; !told;) {
@@ -69,6 +84,10 @@ void RemoteFiles::await_reply(Lane& lane) noexcept {
         }
         look_ns = std::min(2 * look_ns, rare_look_ns);
         if (!told && is_signal_deferred()) let_signals_in();
+        if (!told && interruption.has_come()) {
+            interrupt(owner, asked);
+            look_ns = first_look_ns;
+        }
     }
 }
 
@@ -115,7 +134,7 @@ std::int64_t RemoteFiles::exchange(NodeId owner, FileRequest& request, Bytes in,
         endpoint_.send(owner, message::file_request, net::Urgency::wake_service, parts);
     }
     Lane& lane = lanes_[number_of_lane];
-    await_reply(lane);
+    await_reply(owner, request);
     const RuntimeScope here;
     const std::int64_t result = lane.result;
     std::memcpy(out.data(), lane.received.data(), std::min(out.size(), lane.received_bytes));

@@ -32,7 +32,7 @@ public:
     Result<void> start() { return service_.start(); }
 
     /// One exchange with `owner`. At most chunk_bytes() either way. Handlers of the program that
-    /// are held back meanwhile run, if it takes long.
+    /// are held back meanwhile run, if it takes long; what ends a call on one machine ends it, too.
     /// @param number   of a system call, a StreamCall, or a HandlerCall
     /// @param data_at  which of the words the owner replaces by the address of the data; -1: none
     /// @return the kernel's result or the negated error number
@@ -57,7 +57,8 @@ private:
     static void on_reply(void* self, NodeId from, Bytes body) noexcept;
     std::uint32_t take_lane() noexcept;
     std::int64_t exchange(NodeId owner, FileRequest& request, Bytes in, MutableBytes out) noexcept;
-    void await_reply(Lane& lane) noexcept;
+    void await_reply(NodeId owner, const FileRequest& asked) noexcept;
+    void interrupt(NodeId owner, const FileRequest& asked) noexcept;
 
     net::Endpoint& endpoint_;
     std::size_t chunk_bytes_;

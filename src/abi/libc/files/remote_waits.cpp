@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "abi/libc/calls/interruptions.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/packed_calls.hpp"
+#include "abi/libc/process/signal_masks.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
 
@@ -30,6 +33,16 @@ T* pointer(long word) noexcept {
 NodeId owner_of(int fd) noexcept { return foreign_owner(fd).value_or(world()->job.self); }
 
 using Descriptors = std::vector<pollfd>;
+
+struct Wait {
+    std::uint64_t until_ns = for_ever;
+    const KernelMask* signals = nullptr;  ///< that are blocked meanwhile; nullptr: as before
+
+    std::optional<ChangedMask> mask() const noexcept {
+        if (signals == nullptr) return std::nullopt;
+        return std::optional<ChangedMask>{std::in_place, *signals};
+    }
+};
 
 /// The distinct nodes whose descriptors these are.
 std::vector<NodeId> owners_of(const Descriptors& all) {
@@ -59,24 +72,28 @@ long poll_at(NodeId owner, Descriptors& all, int timeout_ms) {
 }
 
 /// One node's wait as long as asked; several nodes' are looked at by turns.
-long poll_everywhere(Descriptors& all, std::uint64_t until_ns) {
+long poll_everywhere(Descriptors& all, const Wait& wait) {
     constexpr std::uint64_t longest_nap_ns = 2 * millisecond_ns;
     const std::vector<NodeId> owners = owners_of(all);
     std::uint64_t nap_ns = 50'000;
+    const Interruption interruption{SYS_poll};  // before the mask opens what is pending
+    const std::optional<ChangedMask> while_waiting = wait.mask();
     for (pollfd& each : all) each.revents = 0;
     for (;;) {
+        const bool is_ended = interruption.has_come();
         const std::uint64_t now = now_ns();
-        const std::uint64_t left_ns = until_ns > now ? until_ns - now : 0;
+        const std::uint64_t left_ns = wait.until_ns > now ? wait.until_ns - now : 0;
         constexpr std::uint64_t most_ms = 1'000'000;
         const auto whole_ms = std::min((left_ns + millisecond_ns - 1) / millisecond_ns, most_ms);
         long ready = 0;
         for (const NodeId owner : owners) {
-            const long result =
-                poll_at(owner, all, owners.size() == 1 ? static_cast<int>(whole_ms) : 0);
+            const long result = poll_at(
+                owner, all, owners.size() == 1 && !is_ended ? static_cast<int>(whole_ms) : 0);
             if (result < 0 && result != -EINTR) return result;
             ready += std::max(result, 0L);
         }
         if (ready > 0 || left_ns == 0) return ready;
+        if (is_ended) return -EINTR;
         if (owners.size() == 1) continue;
         const std::uint64_t nap = std::min(nap_ns, left_ns);
         const timespec rest{static_cast<time_t>(nap / second_ns),
@@ -91,13 +108,13 @@ std::uint64_t until(std::uint64_t seconds, std::uint64_t ns) noexcept {
     return now_ns() + std::min(seconds, many_seconds) * second_ns + ns;
 }
 
-std::optional<long> perform_poll(const CallArguments& given, std::uint64_t until_ns) {
+std::optional<long> perform_poll(const CallArguments& given, const Wait& wait) {
     auto* const first = pointer<pollfd>(given.word[0]);
     const auto count = static_cast<std::size_t>(given.word[1]);
     const auto is_foreign = [](const pollfd& each) { return foreign_owner(each.fd).has_value(); };
     if (first == nullptr || std::none_of(first, first + count, is_foreign)) return std::nullopt;
     Descriptors all(first, first + count);
-    const long result = poll_everywhere(all, until_ns);
+    const long result = poll_everywhere(all, wait);
     for (std::size_t i = 0; result >= 0 && i < count; ++i) first[i].revents = all[i].revents;
     return result;
 }
@@ -105,7 +122,7 @@ std::optional<long> perform_poll(const CallArguments& given, std::uint64_t until
 constexpr short events_of[] = {POLLIN, POLLOUT, POLLPRI};
 constexpr short shown_by[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
 
-std::optional<long> perform_select(const CallArguments& given, std::uint64_t until_ns) {
+std::optional<long> perform_select(const CallArguments& given, const Wait& wait) {
     const auto count = static_cast<int>(std::min<long>(given.word[0], FD_SETSIZE));
     fd_set* const sets[] = {pointer<fd_set>(given.word[1]), pointer<fd_set>(given.word[2]),
                             pointer<fd_set>(given.word[3])};
@@ -120,7 +137,7 @@ std::optional<long> perform_select(const CallArguments& given, std::uint64_t unt
         any_foreign |= foreign_owner(fd).has_value();
     }
     if (!any_foreign) return std::nullopt;
-    const long result = poll_everywhere(all, until_ns);
+    const long result = poll_everywhere(all, wait);
     if (result < 0) return result;
     long bits = 0;
     for (const pollfd& each : all) {
@@ -143,20 +160,22 @@ std::optional<long> wait_elsewhere(long number, const CallArguments& given) noex
         case SYS_poll: {
             const auto ms = static_cast<int>(a[2]);
             const auto ns = static_cast<std::uint64_t>(ms) * millisecond_ns;
-            return perform_poll(given, ms < 0 ? for_ever : until(0, ns));
+            return perform_poll(given, {ms < 0 ? for_ever : until(0, ns)});
         }
         case SYS_ppoll:
         case SYS_pselect6:
         case SYS_select: {
             const auto* const limit = pointer<timespec>(a[number == SYS_ppoll ? 2 : 4]);
-            std::uint64_t until_ns = for_ever;
+            Wait wait;
             if (limit != nullptr) {
                 const auto part = static_cast<std::uint64_t>(limit->tv_nsec);
-                until_ns = until(static_cast<std::uint64_t>(limit->tv_sec),
-                                 number == SYS_select ? part * 1000 : part);
+                wait.until_ns = until(static_cast<std::uint64_t>(limit->tv_sec),
+                                      number == SYS_select ? part * 1000 : part);
             }
-            return number == SYS_ppoll ? perform_poll(given, until_ns)
-                                       : perform_select(given, until_ns);
+            if (number == SYS_ppoll) wait.signals = pointer<const KernelMask>(a[3]);
+            if (number == SYS_pselect6 && a[5] != 0)
+                wait.signals = *pointer<const KernelMask* const>(a[5]);  // the size lies behind
+            return number == SYS_ppoll ? perform_poll(given, wait) : perform_select(given, wait);
         }
         default: return std::nullopt;
     }

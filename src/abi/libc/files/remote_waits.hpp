@@ -9,8 +9,8 @@
 
 namespace hiroba::abi {
 
-/// The result, if `number` is such a call and any of its descriptors is another node's. A signal
-/// does not end the wait, and the masks of ppoll and pselect6 are not taken.
+/// The result, if `number` is such a call and any of its descriptors is another node's. A handler
+/// of the program ends the wait (EINTR).
 std::optional<long> wait_elsewhere(long number, const CallArguments& given) noexcept;
 
 }  // namespace hiroba::abi

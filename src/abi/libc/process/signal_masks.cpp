@@ -91,6 +91,12 @@ ProgramMask::~ProgramMask() {
     if (differs_) set_kernel_mask(kernel_);
 }
 
+ChangedMask::ChangedMask(KernelMask mask) noexcept : before_(program_mask()) {
+    set_kernel_mask(closed.change(SIG_SETMASK, mask & ~of_libc, kernel_mask()));
+}
+
+ChangedMask::~ChangedMask() { set_kernel_mask(closed.change(SIG_SETMASK, before_, kernel_mask())); }
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;

@@ -39,4 +39,16 @@ private:
     bool differs_;
 };
 
+/// For a scope the calling thread's mask is another to the program: as in ppoll().
+class ChangedMask {
+public:
+    explicit ChangedMask(KernelMask mask) noexcept;
+    ChangedMask(const ChangedMask&) = delete;
+    ChangedMask& operator=(const ChangedMask&) = delete;
+    ~ChangedMask();
+
+private:
+    KernelMask before_;
+};
+
 }  // namespace hiroba::abi

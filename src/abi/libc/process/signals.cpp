@@ -110,7 +110,8 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
     }
     KernelMask blocked;
     memcpy(&blocked, &wanted.sa_mask, sizeof blocked);
-    const HandlerScope runs{blocked | dsm::mask_of(number)};
+    const bool restarts_calls = (static_cast<unsigned>(wanted.sa_flags) & SA_RESTART) != 0;
+    const HandlerScope runs{blocked | dsm::mask_of(number), restarts_calls};
     // Both forms of handler: with one argument the others are ignored.
     call_program(wanted.sa_sigaction, number, info, machine);
     close_again(number, *static_cast<ucontext_t*>(machine));

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <new>
 
+#include "abi/libc/calls/interruptions.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/process/first_thread.hpp"
@@ -62,7 +63,10 @@ constinit std::atomic<std::uint64_t> letters_so_far{0};
 constinit std::atomic<std::uint32_t> waiting{0};
 /// What handlers of the program that run in this thread block.
 constinit thread_local KernelMask handling = 0;
-constinit thread_local std::uint64_t begun = 0;  ///< handlers
+constinit thread_local std::uint64_t begun = 0;         ///< handlers
+constinit thread_local std::uint64_t begun_to_end = 0;  ///< those without SA_RESTART
+/// Goes with the carrier to a thread that serves other nodes.
+constinit std::byte end_of_service{};
 
 pid_t own_id() noexcept { return static_cast<pid_t>(kernel_call(SYS_gettid)); }
 
@@ -146,11 +150,11 @@ long queue(pid_t to, int number, const siginfo_t& info) noexcept {
     return kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), to, number, &info);
 }
 
-long raise_carrier(pid_t to) noexcept {
+long raise_carrier(pid_t to, void* value = letters) noexcept {
     siginfo_t info{};
     info.si_signo = carrier;
     info.si_code = SI_QUEUE;
-    info.si_value.sival_ptr = letters;
+    info.si_value.sival_ptr = value;
     return queue(to, carrier, info);
 }
 
@@ -191,39 +195,12 @@ bool is_busy(const ThreadContext& context) noexcept {
     return context.in_runtime || context.mask_before_fault != nullptr || goes_by;
 }
 
-bool waits_in_kernel(long number) noexcept {
-    switch (number) {
-        case SYS_read:
-        case SYS_readv:
-        case SYS_write:
-        case SYS_writev:
-        case SYS_recvfrom:
-        case SYS_recvmsg:
-        case SYS_recvmmsg:
-        case SYS_sendto:
-        case SYS_sendmsg:
-        case SYS_accept:
-        case SYS_accept4:
-        case SYS_connect:
-        case SYS_wait4:
-        case SYS_waitid:
-        case SYS_flock:
-        case SYS_fcntl:
-        case SYS_ioctl:
-        case SYS_open:
-        case SYS_openat:
-        case SYS_mq_timedreceive:
-        case SYS_mq_timedsend: return true;
-        default: return false;
-    }
-}
-
 /// The kernel was to repeat a call behind the carrier. A handler that is without SA_RESTART ends
 /// it.
 void end_call_that_waits(ucontext_t& context) noexcept {
     constexpr unsigned char instruction[] = {0x0f, 0x05};  // syscall
     greg_t* const registers = context.uc_mcontext.gregs;
-    if (!waits_in_kernel(registers[REG_RAX]) ||
+    if (endings_of(registers[REG_RAX]) != Endings::by_some_handlers ||
         std::memcmp(reinterpret_cast<const void*>(registers[REG_RIP]), instruction,
                     sizeof instruction) != 0)
         return;
@@ -329,9 +306,13 @@ void on_carrier(int number, siginfo_t* info, void* context) {
     const int errno_before = errno;
     const TimerSignal* const by_timer = as_timer_signal(*info);
     if (by_timer != nullptr) write_own_letter(*by_timer, *info);
+    const bool ends_service =
+        info->si_code == SI_QUEUE && info->si_value.sival_ptr == &end_of_service;
     const bool is_ours = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
                          info->si_value.sival_ptr == letters;
-    if (is_ours || by_timer != nullptr)
+    if (ends_service)
+        end_call_that_waits(*static_cast<ucontext_t*>(context));
+    else if (is_ours || by_timer != nullptr)
         take_letters(*static_cast<ucontext_t*>(context));
     else if (of_libc.sa_sigaction != nullptr)
         of_libc.sa_sigaction(number, info, context);
@@ -349,9 +330,10 @@ siginfo_t sent_to_thread(int number) noexcept {
     return info;
 }
 
-HandlerScope::HandlerScope(KernelMask mask) noexcept : before_(handling) {
+HandlerScope::HandlerScope(KernelMask mask, bool restarts_calls) noexcept : before_(handling) {
     handling |= mask;
     ++begun;
+    if (!restarts_calls) ++begun_to_end;
 }
 HandlerScope::~HandlerScope() { handling = before_; }
 
@@ -466,6 +448,9 @@ void take_waiting_letters() noexcept {
 }
 
 std::uint64_t handlers_so_far() noexcept { return begun; }
+std::uint64_t ending_handlers_so_far() noexcept { return begun_to_end; }
+
+void end_call_of_service(pid_t thread) noexcept { raise_carrier(thread, &end_of_service); }
 
 bool are_letters_waiting() noexcept { return waiting.load() != 0; }
 

@@ -53,11 +53,17 @@ bool are_letters_waiting() noexcept;
 
 /// How many handlers of the program have begun in the calling thread.
 std::uint64_t handlers_so_far() noexcept;
+/// Those of them that have no SA_RESTART.
+std::uint64_t ending_handlers_so_far() noexcept;
+
+/// The call in which `thread`, which serves other nodes, waits in the kernel ends with EINTR. Lost
+/// on a thread that has not begun to wait.
+void end_call_of_service(pid_t thread) noexcept;
 
 /// While one lives, a handler of the program runs that blocks `mask`.
 class HandlerScope {
 public:
-    explicit HandlerScope(KernelMask mask) noexcept;
+    HandlerScope(KernelMask mask, bool restarts_calls) noexcept;
     HandlerScope(const HandlerScope&) = delete;
     HandlerScope& operator=(const HandlerScope&) = delete;
     ~HandlerScope();
