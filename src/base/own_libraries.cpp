@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/own_libraries.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -82,20 +83,24 @@ bool is_read_only_since_relocation(const dl_phdr_info& info, std::uintptr_t at) 
                                });
 }
 
-/// Empties the object's list of finalizers, whose length the loader reads when it runs them. The
-/// section may be read-only since the object was relocated (PT_GNU_RELRO), and is so again after.
-void drop_finalizers(const dl_phdr_info& info) noexcept {
+/// Gives an entry of an object's dynamic section another value, which the loader reads when it
+/// needs it. The section may be read-only since the object was relocated (PT_GNU_RELRO), and is so
+/// after.
+void set_dynamic(const dl_phdr_info& info, ElfW(Sxword) tag, ElfW(Xword) value) noexcept {
     const std::span<ElfW(Dyn)> section = dynamic_section(info);
-    const auto length = std::ranges::find(section, DT_FINI_ARRAYSZ, &ElfW(Dyn)::d_tag);
-    if (length == section.end() || length->d_un.d_val == 0) return;
-    const auto at = reinterpret_cast<std::uintptr_t>(&length->d_un.d_val);
+    const auto entry = std::ranges::find(section, tag, &ElfW(Dyn)::d_tag);
+    if (entry == section.end() || entry->d_un.d_val == value) return;
+    const auto at = reinterpret_cast<std::uintptr_t>(&entry->d_un.d_val);
     void* const page = reinterpret_cast<void*>(round_down(at, page_bytes));
     const std::size_t bytes =
-        round_up(at + sizeof length->d_un.d_val, page_bytes) - round_down(at, page_bytes);
-    if (::mprotect(page, bytes, PROT_READ | PROT_WRITE) != 0) return;  // they run, as they used to
-    length->d_un.d_val = 0;
+        round_up(at + sizeof entry->d_un.d_val, page_bytes) - round_down(at, page_bytes);
+    if (::mprotect(page, bytes, PROT_READ | PROT_WRITE) != 0) return;  // as before
+    entry->d_un.d_val = value;
     if (is_read_only_since_relocation(info, at)) ::mprotect(page, bytes, PROT_READ);
 }
+
+/// Empties the object's list of finalizers, whose length the loader reads when it runs them.
+void drop_finalizers(const dl_phdr_info& info) noexcept { set_dynamic(info, DT_FINI_ARRAYSZ, 0); }
 
 constinit Objects before, own;
 /// Written by the one thread that loads, read by others that were made later.
@@ -133,6 +138,19 @@ LoadingOwnLibraries::~LoadingOwnLibraries() {
     loaded_any = true;
     note_own_descriptors();
     loading.store(false, std::memory_order_release);
+}
+
+void hide_name(void* handle) noexcept {
+    link_map* map = nullptr;
+    if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* bias) {
+            // The table of names begins with the empty one.
+            if (info->dlpi_addr == *static_cast<ElfW(Addr)*>(bias))
+                set_dynamic(*info, DT_SONAME, 0);
+            return 0;
+        },
+        &map->l_addr);
 }
 
 void note_own_descriptors() noexcept {

@@ -32,6 +32,12 @@ private:
     AtExit at_exit_;
 };
 
+/// Keeps the loader from giving this library to who asks for one of its name, who gets the
+/// system's.
+/// @param handle  of dlopen()
+/// Thread: as LoadingOwnLibraries.
+void hide_name(void* handle) noexcept;
+
 /// @param bias  where the object lies, as dl_phdr_info::dlpi_addr
 /// Thread: any; takes no lock, allocates nothing.
 bool is_own_library(std::uintptr_t bias) noexcept;

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "net/bootstrap/port_range.hpp"
+#include "net/provider/secrecy.hpp"
 #include "tools/hosts/allocation.hpp"
 #include "tools/hosts/run_on_hosts.hpp"
 #include "tools/line.hpp"
@@ -173,6 +174,7 @@ Result<void> prepare_command(const RunOptions& options) {
     JobRecording::make_name_absolute();
     if (!options.ports.empty()) ::setenv("HIROBA_PORTS", options.ports.c_str(), 1);
     if (auto valid = check_settings(); !valid) return valid;
+    if (auto secret = net::check_secrecy(setting("HIROBA_PROVIDER")); !secret) return secret;
     if (const auto ports = net::port_range(setting("HIROBA_PORTS")); !ports) return ports.error();
     return set_up_diagnostics();
 }

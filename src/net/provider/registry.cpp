@@ -6,9 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "base/settings.hpp"
 #include "net/bootstrap/device.hpp"
 #include "net/provider/devices/several_devices.hpp"
 #include "net/provider/mixed/mixed_provider.hpp"
+#include "net/provider/secrecy.hpp"
 #include "net/provider/shm/shm_provider.hpp"
 #include "net/provider/this_host.hpp"
 #include "net/provider/ucx/make_ucx_provider.hpp"
@@ -74,15 +76,16 @@ struct Named {
     Look look;
     Devices devices;
     bool maps_host;  ///< nodes of one host share memory
+    bool encrypts;   ///< whatever leaves the host, where HIROBA_ENCRYPT asks for it
 };
 constexpr Named providers[] = {
-    {"shm", shm::make_shm_provider, look_for_shm, Devices::none, true},
-    {"udp", udp::make_udp_provider, look_for_udp, Devices::networks, false},
-    {"auto", make_auto_provider, look_for_auto, Devices::networks, true},
-    {"ucx", ucx::make_ucx_provider, ucx::describe_library, Devices::none, false},
-    {"shm+ucx", make_shm_and_ucx, ucx::describe_library, Devices::none, true},
-    {"verbs", verbs::make_verbs_provider, look_for_verbs, Devices::rdma, false},
-    {"shm+verbs", make_shm_and_verbs, look_for_verbs, Devices::rdma, true}};
+    {"shm", shm::make_shm_provider, look_for_shm, Devices::none, true, true},
+    {"udp", udp::make_udp_provider, look_for_udp, Devices::networks, false, true},
+    {"auto", make_auto_provider, look_for_auto, Devices::networks, true, true},
+    {"ucx", ucx::make_ucx_provider, ucx::describe_library, Devices::none, false, false},
+    {"shm+ucx", make_shm_and_ucx, ucx::describe_library, Devices::none, true, false},
+    {"verbs", verbs::make_verbs_provider, look_for_verbs, Devices::rdma, false, false},
+    {"shm+verbs", make_shm_and_verbs, look_for_verbs, Devices::rdma, true, false}};
 constexpr auto names = [] {
     std::array<const char*, std::size(providers)> all{};
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = providers[i].name;
@@ -93,10 +96,25 @@ constexpr auto names = [] {
 
 std::span<const char* const> provider_names() noexcept { return names; }
 
+Result<void> check_secrecy(std::string_view name) {
+    if (setting("HIROBA_ENCRYPT") != "on") return {};
+    for (const Named& provider : providers) {
+        if (name == provider.name && !provider.encrypts)
+            return Error{ErrorKind::environment,
+                         "HIROBA_ENCRYPT=on: provider " + std::string(name) +
+                             " does not encrypt what it sends; take udp or auto, or set "
+                             "HIROBA_ENCRYPT=off where the network is trusted"};
+    }
+    return {};
+}
+
 Result<std::unique_ptr<Provider>> make_provider(std::string_view name, ProviderSetup setup) {
     std::string known;
     for (const Named& provider : providers) {
-        if (name == provider.name) return provider.make(std::move(setup));
+        if (name == provider.name) {
+            if (auto checked = check_secrecy(name); !checked) return checked.error();
+            return provider.make(std::move(setup));
+        }
         known += (known.empty() ? "" : ", ") + std::string(provider.name);
     }
     return Error{ErrorKind::usage,

@@ -44,6 +44,8 @@ struct DatagramCard {
     std::uint16_t port = 0;
     std::uint16_t family = 0;  ///< 4 or 6
     std::uint32_t scope = 0;
+    std::uint32_t encrypts = 0;  ///< whether the node's datagrams are encrypted
+    std::uint32_t has_aes = 0;   ///< its processor
 };
 
 using AddressCardBytes = std::array<std::byte, sizeof(AddressCard)>;

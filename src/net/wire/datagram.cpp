@@ -23,6 +23,23 @@ void write(std::byte* at, Number number) noexcept {
     std::memcpy(at, &number, sizeof number);
 }
 
+/// @param word  where the authenticator lies
+void write_header(std::byte* start, const DatagramHeader& header, std::size_t bytes,
+                  std::uint64_t word) noexcept {
+    write(start, datagram_magic);
+    write(start + 4, header.flags);
+    write(start + 5, header.selective_words);
+    write(start + length_at, static_cast<std::uint16_t>(bytes));
+    write(start + 8, header.from);
+    write(start + 12, header.to);
+    write(start + 16, header.sequence);
+    write(start + 24, header.acknowledged | std::uint64_t{header.arrived} << acknowledged_bits);
+    write(start + authenticator_at, word);
+    for (std::size_t i = 0; i < header.selective_words; ++i) {
+        write(start + fixed_header_bytes + 8 * i, header.selective[i]);
+    }
+}
+
 /// Whether the payload is as the record's kind demands.
 bool is_well_formed(const WireRecord& record) noexcept {
     switch (record.kind) {
@@ -49,20 +66,17 @@ bool is_well_formed(const WireRecord& record) noexcept {
 std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
                          std::size_t body_bytes) noexcept {
     std::byte* const start = body - header.bytes();
-    write(start, datagram_magic);
-    write(start + 4, header.flags);
-    write(start + 5, header.selective_words);
-    write(start + length_at, static_cast<std::uint16_t>(header.bytes() + body_bytes));
-    write(start + 8, header.from);
-    write(start + 12, header.to);
-    write(start + 16, header.sequence);
-    write(start + 24, header.acknowledged | std::uint64_t{header.arrived} << acknowledged_bits);
-    write(start + authenticator_at, std::uint64_t{0});
-    for (std::size_t i = 0; i < header.selective_words; ++i) {
-        write(start + fixed_header_bytes + 8 * i, header.selective[i]);
-    }
+    write_header(start, header, header.bytes() + body_bytes, 0);
     write(start + authenticator_at, authenticator(key, {start, header.bytes() + body_bytes}));
     return start;
+}
+
+std::size_t encrypt_datagram(const DatagramHeader& header, DirectionCipher& cipher, Bytes body,
+                             std::byte* to) noexcept {
+    const std::size_t bytes = header.bytes() + body.size() + tag_bytes;
+    write_header(to, header, bytes, cipher.next_number());
+    cipher.seal({to, header.bytes()}, body, to + header.bytes());
+    return bytes;
 }
 
 // Nothing is authenticated yet. Where the kernel joins a foreign datagram with ours, ours is
@@ -91,22 +105,21 @@ Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,
     return ours ? Refusal::none : Refusal::misdirected;
 }
 
-Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept {
-    const std::byte* const start = datagram.data();
-    if (datagram.size() < fixed_header_bytes) return Refusal::truncated;
-    header.flags = read<std::uint8_t>(start + 4);
-    header.selective_words = read<std::uint8_t>(start + 5);
-    if (header.selective_words > selective_words_max || datagram.size() < header.bytes()) {
-        return Refusal::truncated;
-    }
-    // Hashed with zeros where the authenticator lies; the bytes are the receiver's own buffer.
-    const auto claimed = read<std::uint64_t>(start + authenticator_at);
-    auto* const place = const_cast<std::byte*>(start) + authenticator_at;
-    write(place, std::uint64_t{0});
-    const std::uint64_t found = authenticator(key, datagram);
-    write(place, claimed);
-    if (found != claimed) return Refusal::forged;
+namespace {
 
+/// What says how long the header is.
+Refusal read_length(Bytes datagram, std::size_t behind, DatagramHeader& header) noexcept {
+    if (datagram.size() < fixed_header_bytes) return Refusal::truncated;
+    header.flags = read<std::uint8_t>(datagram.data() + 4);
+    header.selective_words = read<std::uint8_t>(datagram.data() + 5);
+    const bool whole =
+        header.selective_words <= selective_words_max && datagram.size() >= header.bytes() + behind;
+    return whole ? Refusal::none : Refusal::truncated;
+}
+
+/// The rest of the header, and whether the records are well formed. The datagram is ours.
+Refusal read_authentic(Bytes datagram, DatagramHeader& header) noexcept {
+    const std::byte* const start = datagram.data();
     header.from = read<std::uint32_t>(start + 8);
     header.to = read<std::uint32_t>(start + 12);
     header.sequence = read<std::uint64_t>(start + 16);
@@ -125,6 +138,34 @@ Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& h
         rest = rest.subspan(padded_record_bytes(record.payload_bytes));
     }
     return Refusal::none;
+}
+
+}  // namespace
+
+Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept {
+    const std::byte* const start = datagram.data();
+    const Refusal refusal = read_length(datagram, 0, header);
+    if (refusal != Refusal::none) return refusal;
+    // Hashed with zeros where the authenticator lies; the bytes are the receiver's own buffer.
+    const auto claimed = read<std::uint64_t>(start + authenticator_at);
+    auto* const place = const_cast<std::byte*>(start) + authenticator_at;
+    write(place, std::uint64_t{0});
+    const std::uint64_t found = authenticator(key, datagram);
+    write(place, claimed);
+    return found == claimed ? read_authentic(datagram, header) : Refusal::forged;
+}
+
+Refusal decrypt_datagram(MutableBytes& datagram, DirectionCipher& cipher,
+                         DatagramHeader& header) noexcept {
+    const Refusal refusal = read_length(datagram, tag_bytes, header);
+    if (refusal != Refusal::none) return refusal;
+    const auto number = read<std::uint64_t>(datagram.data() + authenticator_at);
+    const MutableBytes whole = datagram.first(datagram.size() - tag_bytes);
+    const std::byte* const tag = datagram.data() + whole.size();
+    if (!cipher.open(number, whole.first(header.bytes()), whole.subspan(header.bytes()), tag))
+        return Refusal::forged;
+    datagram = whole;
+    return read_authentic(datagram, header);
 }
 
 bool decode_wire_record(Bytes records, WireRecord& record, Bytes& payload) noexcept {

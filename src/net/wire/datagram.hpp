@@ -5,6 +5,9 @@
 //   24 acknowledged (6 bytes)  30 arrived  32 authenticator  40 selective acknowledgements (0 to 4
 //   words)  then records, 8-byte aligned
 //
+// Encrypted ones have the number of their cipher at 32, the records are encrypted, and 16 bytes
+// follow that authenticate all.
+//
 // Invariant: little-endian; nothing in a datagram is looked at before its authenticator was found
 // right, save what is needed to find the key. A datagram that opens is whole and well formed, down
 // to the last record; whether a record's numbers make sense is for who executes it to check.
@@ -16,6 +19,7 @@
 
 #include "base/bytes.hpp"
 #include "net/wire/authenticator.hpp"
+#include "net/wire/cipher.hpp"
 
 namespace hiroba::net::wire {
 
@@ -75,6 +79,12 @@ constexpr std::size_t padded_record_bytes(std::size_t payload_bytes) {
 std::byte* seal_datagram(const DatagramHeader& header, const DirectionKey& key, std::byte* body,
                          std::size_t body_bytes) noexcept;
 
+/// Writes the datagram to `to`, encrypted.
+/// @param to  header.bytes() + body.size() + tag_bytes, nowhere in `body`
+/// @return its bytes
+std::size_t encrypt_datagram(const DatagramHeader& header, DirectionCipher& cipher, Bytes body,
+                             std::byte* to) noexcept;
+
 /// The size of each but the last, perhaps shorter, of several datagrams that a card or the system
 /// joined (GRO), seen from the lengths they carry; all of `bytes` when they are one, or make no
 /// sense together. At least 1.
@@ -98,6 +108,11 @@ Refusal sender_of(Bytes datagram, std::uint32_t self, std::uint32_t nodes,
 
 /// Checks everything else. After Refusal::none, the header is right and records_of() may be walked.
 Refusal open_datagram(Bytes datagram, const DirectionKey& key, DatagramHeader& header) noexcept;
+
+/// The same for an encrypted datagram, decrypted in place. After Refusal::none, `datagram` ends
+/// with its last record.
+Refusal decrypt_datagram(MutableBytes& datagram, DirectionCipher& cipher,
+                         DatagramHeader& header) noexcept;
 
 inline Bytes records_of(Bytes datagram, const DatagramHeader& header) noexcept {
     return datagram.subspan(header.bytes());

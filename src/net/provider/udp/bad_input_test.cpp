@@ -118,6 +118,8 @@ TEST(UdpBadInput, a_peer_that_differs_is_refused_with_the_number_that_differs) {
         {[](auto& card) { card.common.regions = 2; }, "node 1 has regions 2, here 1"},
         {[](auto& card) { card.family = 6; },
          "node 1 has an IPv6 address, here IPv4; set HIROBA_NET"},
+        {[](auto& card) { card.encrypts = 1; },
+         "node 1 has HIROBA_ENCRYPT=on, here off; set it where the job is started"},
         {[](auto& card) { card.host = 6; },
          "node 1 is on another host and gave a loopback address; set HIROBA_NET"},
     };

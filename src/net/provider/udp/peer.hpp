@@ -114,7 +114,8 @@ struct Peer {
     std::uint64_t owes_since_ns = 0;     ///< an acknowledgement
     std::uint64_t silent_since_ns = 0;   ///< 0: nothing is expected of it
     Way way;
-    wire::DirectionKey key_out, key_in;
+    wire::DirectionKey key_out, key_in;       ///< unless encrypted
+    wire::DirectionCipher seal_out, open_in;  ///< where encrypted
 
     SendWindow send;
     OpList to_compose;  ///< not wholly in the window

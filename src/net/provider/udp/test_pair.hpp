@@ -30,7 +30,8 @@ struct Seen final : Arrivals {
 struct Pair {
     /// @param between  port of a relay that each takes the other to be at; 0: none
     explicit Pair(std::uint64_t silence_max_ns = 0, std::uint64_t job_key = 7,
-                  std::uint16_t between = 0, const Weather& weather = {}) {
+                  std::uint16_t between = 0, const Weather& weather = {},
+                  Secrecy secrecy = Secrecy::open) {
         std::promise<std::vector<std::byte>> cards[2];
         std::shared_future<std::vector<std::byte>> met[2] = {cards[0].get_future().share(),
                                                              cards[1].get_future().share()};
@@ -45,7 +46,8 @@ struct Pair {
                 if (between != 0) redirect(all.bytes[1 - rank], between);
                 return Result<ControlChannel::Gathered>(std::move(all));
             };
-            nodes[rank] = std::make_unique<UdpProvider>(std::move(setup), weather, silence_max_ns);
+            nodes[rank] = std::make_unique<UdpProvider>(std::move(setup), weather, silence_max_ns,
+                                                        datagram_bytes_max, secrecy);
             EXPECT_TRUE(nodes[rank]->allocate(1 << 20));
             connected[rank] = std::async(std::launch::async, [this, rank] {
                 return static_cast<bool>(nodes[rank]->connect());

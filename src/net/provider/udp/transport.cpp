@@ -172,12 +172,11 @@ void UdpProvider::transmit(Peer& peer) noexcept {
     for (; sequence != 0; sequence = peer.send.next_to_send()) {
         header.sequence = sequence;
         header.flags = peer.send.wants_answer(sequence) ? wire::flag_answer_now : 0;
-        const std::size_t body_bytes = peer.send.body_bytes(sequence);
-        const std::byte* const start =
-            wire::seal_datagram(header, peer.key_out, peer.send.body(sequence), body_bytes);
+        const Bytes datagram =
+            seals_.seal(peer, header, peer.send.body(sequence), peer.send.body_bytes(sequence));
         peer.send.sent(sequence, now_ns_);
-        tail[count++ % tail_packets_max] = {start, header.bytes() + body_bytes};
-        emit(peer, {start, header.bytes() + body_bytes}, now_ns_);
+        tail[count++ % tail_packets_max] = datagram;
+        emit(peer, datagram, now_ns_);
     }
     for (unsigned copy = 1; copy < peer.send.copies(); ++copy)
         repeat(peer, {tail, std::min(count, tail_packets_max)});
@@ -210,7 +209,7 @@ void UdpProvider::repeat(Peer& peer, std::span<const Bytes> tail) noexcept {
 /// leave one by one, and the system takes them to pieces.
 void UdpProvider::follow_path(Peer& peer) noexcept {
     peer.way.shrunk = false;
-    peer.send.limit(std::min(datagram_bytes_, peer.way.datagram_bytes));
+    peer.send.limit(path_bytes(peer.way));
     if (std::exchange(told_shrunk_, true)) return;
     say("the path to node %u takes datagrams of %lu bytes only, from now on: a tunnel or another "
         "route with a smaller MTU; look at the devices between the hosts if it should not",
@@ -219,17 +218,12 @@ void UdpProvider::follow_path(Peer& peer) noexcept {
 
 void UdpProvider::acknowledge(Peer& peer) noexcept {
     HeaderSpace space;
-    const Bytes header = sealed_header(peer, space);
+    const wire::DatagramHeader said = header_to(peer);
+    const Bytes header = seals_.seal(peer, said, space.bytes + said.bytes(), 0);
     // Mostly the way back loses as much.
     for (unsigned copy = 0; copy < std::min(peer.send.copies(), 2u); ++copy)
         emit(peer, header, now_ns_);
     socket_.flush();
-}
-
-Bytes UdpProvider::sealed_header(Peer& peer, HeaderSpace& space) noexcept {
-    const wire::DatagramHeader header = header_to(peer);
-    return {wire::seal_datagram(header, peer.key_out, space.bytes + header.bytes(), 0),
-            header.bytes()};
 }
 
 /// Wakes a peer whose threads may all be computing. Bypasses the bad weather of tests: it carries
@@ -237,7 +231,8 @@ Bytes UdpProvider::sealed_header(Peer& peer, HeaderSpace& space) noexcept {
 void UdpProvider::ring_bell(Peer& peer) noexcept {
     HeaderSpace space;
     ++counts_.sent;
-    socket_.ring(peer.way, sealed_header(peer, space));
+    const wire::DatagramHeader said = header_to(peer);
+    socket_.ring(peer.way, seals_.seal(peer, said, space.bytes + said.bytes(), 0));
 }
 
 /// Hands a datagram to the socket, or to the bad weather before it; flush() is the caller's.
@@ -309,10 +304,11 @@ void UdpProvider::arrive(MutableBytes datagram, Delivery& delivery) noexcept {
     ++counts_.received;
     if (!in_.on()) [[likely]]
         return take(datagram, delivery);
-    const int times = in_.treat(datagram, 0, now_ns_);
+    int times = in_.treat(datagram, 0, now_ns_);
     sleep_.note_deadline(in_.due_ns());
-    // The first may be changed in place, as any buffer: it opens as before.
-    for (int i = 0; i < times; ++i) take(datagram, delivery);
+    // As any buffer it may be changed in place.
+    for (; times > 1; --times) take(seals_.copy(datagram), delivery);
+    if (times > 0) take(datagram, delivery);
 }
 
 void UdpProvider::release_held(Delivery& delivery) noexcept {
@@ -336,11 +332,8 @@ void UdpProvider::take(MutableBytes datagram, Delivery& delivery) noexcept {
     std::uint32_t from = 0;
     wire::Refusal refusal = wire::sender_of(datagram, setup_.self.value, setup_.nodes, from);
     if (refusal != wire::Refusal::none) return refuse(refusal);
-    wire::DirectionKey key_in, key_out;
-    if (peers_[from] == nullptr) directions(from, key_out, key_in);
     wire::DatagramHeader header;
-    refusal = wire::open_datagram(datagram, peers_[from] != nullptr ? peers_[from]->key_in : key_in,
-                                  header);
+    refusal = seals_.open(peers_[from], drawn_, peers_.drawn(from), datagram, header);
     if (refusal != wire::Refusal::none) return refuse(refusal);
 
     Peer& peer = *talk_to(from);

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: somebody who reads everything on the network throws the job's own datagrams back at it,
 // whole, spoiled, and from another job. The long run:
-// HIROBA_FUZZ_COUNT=10000000 test_net --gtest_filter='UdpAttack.*'
+// HIROBA_FUZZ_COUNT=10000000 test_net --gtest_filter='*UdpAttack.*'
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/test_parts/given_number.hpp"
 #include "net/provider/udp/test_pair.hpp"
+#include "net/wire/crypto_library.hpp"
 #include "net/wire/datagram_samples.hpp"
 
 namespace hiroba::net::udp {
@@ -106,7 +110,10 @@ private:
 
 /// A job whose nodes reach each other through a relay only.
 struct TappedJob {
-    explicit TappedJob(std::uint64_t key) : pair(0, key, relay.port()) { relay.serve(pair); }
+    explicit TappedJob(std::uint64_t key, Secrecy secrecy)
+        : pair(0, key, relay.port(), {}, secrecy) {
+        relay.serve(pair);
+    }
     template <class Ready>
     bool run_until(Ready ready) {
         return pair.poll_until([&] {
@@ -138,10 +145,19 @@ struct TappedJob {
     std::uint64_t rounds = 0, old = 0;
 };
 
-TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_is_counted) {
+class UdpAttack : public testing::TestWithParam<Secrecy> {};
+INSTANTIATE_TEST_SUITE_P(Each, UdpAttack, testing::Values(Secrecy::open, Secrecy::encrypted),
+                         [](const auto& info) {
+                             return info.param == Secrecy::open ? "open" : "encrypted";
+                         });
+
+TEST_P(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_is_counted) {
     const std::uint64_t count = given_number("HIROBA_FUZZ_COUNT", 20'000);
     constexpr std::uint64_t batch = 64;  // between two pieces of work
-    TappedJob job{7}, foreign{8};
+    if (GetParam() == Secrecy::encrypted)
+        if (const auto loaded = wire::CryptoLibrary::load(); !loaded)
+            GTEST_SKIP() << loaded.error().text;
+    TappedJob job{7, GetParam()}, foreign{8, GetParam()};
     foreign.work();
     Random random{42};
     std::uint64_t spoiled = 0, replayed = 0;
@@ -184,6 +200,30 @@ TEST(UdpAttack, with_recorded_spoiled_and_foreign_datagrams_changes_nothing_and_
         for (std::size_t i = sizeof words; i < memory.size(); ++i)
             ASSERT_EQ(memory[i], std::byte{});
     }
+}
+
+/// What node 0 puts, and what the wire carried meanwhile.
+bool wire_shows_what_is_put(Secrecy secrecy) {
+    const std::string text = "what nobody but the two nodes is to read";
+    TappedJob job{7, secrecy};
+    EXPECT_EQ(
+        job.pair.nodes[0]->put(OpId{1}, NodeId{1}, RegionId{0}, 64, std::as_bytes(std::span(text))),
+        Post::posted);
+    EXPECT_TRUE(job.run_until([&] { return job.pair.seen[0].completions == 1; }));
+    EXPECT_EQ(
+        std::memcmp(job.pair.nodes[1]->local(RegionId{0}).data() + 64, text.data(), text.size()),
+        0);
+    return std::ranges::any_of(job.relay.seen(), [&](const Datagram& datagram) {
+        return std::string_view(reinterpret_cast<const char*>(datagram.data()), datagram.size())
+                   .find(text) != std::string_view::npos;
+    });
+}
+
+TEST(UdpTapped, shows_what_is_put_only_where_nothing_is_encrypted) {
+    EXPECT_TRUE(wire_shows_what_is_put(Secrecy::open));
+    if (const auto loaded = wire::CryptoLibrary::load(); !loaded)
+        GTEST_SKIP() << loaded.error().text;
+    EXPECT_FALSE(wire_shows_what_is_put(Secrecy::encrypted));
 }
 
 }  // namespace

@@ -87,20 +87,22 @@ Result<std::unique_ptr<Provider>> make_udp_provider(ProviderSetup setup) {
                                            std::to_string(datagram_bytes_max) + " bytes"};
     }
     return std::unique_ptr<Provider>(std::make_unique<UdpProvider>(
-        std::move(setup), *weather, silence_max_ns, static_cast<std::size_t>(*datagram_bytes)));
+        std::move(setup), *weather, silence_max_ns, static_cast<std::size_t>(*datagram_bytes),
+        setting("HIROBA_ENCRYPT") == "on" ? Secrecy::encrypted : Secrecy::open));
 }
 
 UdpProvider::UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
-                         std::size_t datagram_bytes)
+                         std::size_t datagram_bytes, Secrecy secrecy)
     : setup_(std::move(setup)),
       weather_(weather),
       silence_max_ns_(silence_max_ns),
       datagram_bytes_(datagram_bytes),
-      parts_(wire::part_key(job_key(setup_))) {}
+      seals_(job_key(setup_), secrecy) {}
 
 UdpProvider::~UdpProvider() {
     for (Peer* peer : talked_) {
         peer->way.close();
+        Seals::end(*peer);
         munmap(peer, peer_bytes + 2 * slots_bytes + message_bytes_max);
     }
     for (const RegionMemory& region : regions_) {
@@ -151,6 +153,7 @@ Result<void> UdpProvider::connect() {
         return Error{ErrorKind::environment, std::string("getrandom: ") + strerror(errno)};
     }
     if (setup_.host == 0) setup_.host = this_host();
+    if (auto opened = seals_.open(); !opened) return opened;
     Address address = loopback(4, 0);
     if (setup_.nodes > 1) {
         const auto chosen = choose_address(wanted_network(setup_));
@@ -190,7 +193,14 @@ Result<void> UdpProvider::connect() {
     mine.port = address.port;
     mine.family = address.family;
     mine.scope = address.scope;
+    mine.encrypts = seals_.encrypts();
+    mine.has_aes = wire::has_aes();
     return meet(mine);
+}
+
+/// How much of a datagram's bytes the window may use.
+std::size_t UdpProvider::path_bytes(const Way& way) const noexcept {
+    return std::min(datagram_bytes_, way.datagram_bytes) - seals_.overhead();
 }
 
 Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
@@ -209,6 +219,7 @@ Result<void> UdpProvider::meet(wire::DatagramCard& mine) {
         if (auto learned = learn(mine, rank, all->bytes[rank]); !learned) return learned;
     }
     peers_.complete();
+    seals_.complete();
     return {};
 }
 
@@ -228,6 +239,13 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
                                         " address, here IPv" + std::to_string(mine.family) +
                                         "; set HIROBA_NET");
     }
+    if (theirs.encrypts != mine.encrypts) {
+        const auto word = [](std::uint32_t encrypts) { return encrypts != 0 ? "on" : "off"; };
+        return refused(setup_.self, node + " has HIROBA_ENCRYPT=" + word(theirs.encrypts) +
+                                        ", here " + word(mine.encrypts) +
+                                        "; set it where the job is started");
+    }
+    if (theirs.has_aes == 0) seals_.do_without_aes();
     Address address = loopback(theirs.family, theirs.port);
     if (theirs.host != mine.host) {
         memcpy(address.bytes, theirs.address, sizeof address.bytes);
@@ -240,13 +258,6 @@ Result<void> UdpProvider::learn(const wire::DatagramCard& mine, std::uint32_t ra
     }
     peers_.set(rank, address, theirs.drawn);
     return {};
-}
-
-void UdpProvider::directions(std::uint32_t rank, wire::DirectionKey& out,
-                             wire::DirectionKey& in) const noexcept {
-    const wire::HashKey job = job_key(setup_);
-    out = wire::direction_key(job, parts_, drawn_, peers_.drawn(rank));
-    in = wire::direction_key(job, parts_, peers_.drawn(rank), drawn_);
 }
 
 Peer* UdpProvider::talk_to(std::uint32_t rank) noexcept {
@@ -263,8 +274,8 @@ Peer* UdpProvider::make_peer(std::uint32_t rank) noexcept {
     Peer& peer = *::new (memory) Peer;
     peer.node = NodeId{rank};
     peer.way = Way::to(peers_.address(rank));
-    directions(rank, peer.key_out, peer.key_in);
-    peer.send.open(memory + peer_bytes, std::min(datagram_bytes_, peer.way.datagram_bytes));
+    seals_.begin(peer, drawn_, peers_.drawn(rank));
+    peer.send.open(memory + peer_bytes, path_bytes(peer.way));
     peer.receive.open(memory + peer_bytes + slots_bytes);
     peer.message = memory + peer_bytes + 2 * slots_bytes;
     peers_[rank] = &peer;

@@ -21,6 +21,7 @@
 #include "net/provider/udp/disturbance.hpp"
 #include "net/provider/udp/peer.hpp"
 #include "net/provider/udp/peer_table.hpp"
+#include "net/provider/udp/seals.hpp"
 #include "net/provider/udp/sleep_control.hpp"
 #include "net/provider/udp/socket.hpp"
 #include "net/wire/address_card.hpp"
@@ -44,7 +45,7 @@ class UdpProvider final : public Provider {
 public:
     /// @param datagram_bytes  512 to datagram_bytes_max; the way to a peer may take less
     UdpProvider(ProviderSetup setup, const Weather& weather, std::uint64_t silence_max_ns,
-                std::size_t datagram_bytes = datagram_bytes_max);
+                std::size_t datagram_bytes = datagram_bytes_max, Secrecy secrecy = Secrecy::open);
     ~UdpProvider() override;
 
     const Limits& limits() const noexcept override;
@@ -100,10 +101,9 @@ private:
     Result<void> take_memory();
     Result<void> meet(wire::DatagramCard& mine);
     Result<void> learn(const wire::DatagramCard& mine, std::uint32_t rank, Bytes card);
+    std::size_t path_bytes(const Way& way) const noexcept;
     Peer* talk_to(std::uint32_t rank) noexcept;
     Peer* make_peer(std::uint32_t rank) noexcept;
-    void directions(std::uint32_t rank, wire::DirectionKey& out,
-                    wire::DirectionKey& in) const noexcept;
     std::byte* mapped_address(std::uint32_t node, std::uint32_t region, std::uint64_t offset,
                               std::uint64_t bytes) noexcept;
     // posting.cpp
@@ -130,7 +130,6 @@ private:
     struct HeaderSpace {
         alignas(8) std::byte bytes[wire::header_bytes_max];
     };
-    Bytes sealed_header(Peer& peer, HeaderSpace& space) noexcept;
     void repeat(Peer& peer, std::span<const Bytes> tail) noexcept;
     void follow_path(Peer& peer) noexcept;
     void acknowledge(Peer& peer) noexcept;
@@ -164,7 +163,7 @@ private:
     std::uint64_t silence_max_ns_;
     std::size_t datagram_bytes_;
     std::uint64_t drawn_ = 0;
-    wire::PartKey parts_;
+    Seals seals_;
     std::vector<RegionMemory> regions_;
     PeerTable peers_;
     std::vector<Peer*> talked_;  ///< those talked to, in the order met
