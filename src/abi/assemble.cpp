@@ -23,6 +23,7 @@
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/process/stack_end.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/threads/threads.hpp"
 #include "abi/ompt/entry_points.hpp"
 #include "abi/space_shape.hpp"
@@ -157,7 +158,8 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
                              .publish_process = &publish_process_state,
                              .apply_process = &apply_process_state,
                              .inheritance = {&attributes_of_this_thread, &take_over_attributes},
-                             .interruptions = signals},
+                             .interruptions = signals,
+                             .own_interruptions = {&are_letters_waiting, &let_signals_in}},
                             &find_tool_entry_point);
     if (!runtime) return runtime.error();
     node.omp = std::move(*runtime);

@@ -81,6 +81,9 @@ struct Parts {
     void (*leave)() = nullptr;
     /// Interrupts waits at a barrier or a join.
     dsm::Interruptions interruptions = {};
+    /// Those of them that are for the calling thread alone: one that waits for a region has no
+    /// others.
+    dsm::Interruptions own_interruptions = {};
     TaskObserver* observer = nullptr;  ///< hears of threads and tasks; null: there is no tool
 };
 

@@ -413,14 +413,16 @@ TeamLink::Called RuntimeCore::await_region_step(ThreadState& thread) noexcept {
             // This thread may have tasks of the nodes that it waits for, so it goes on executing
             // tasks.
             const auto joins = [this] { return tasks_.quiet() && link_->children_have_joined(); };
-            if (!link_->await_region(joins, distraction)) return TeamLink::Called::elsewhere;
+            const TeamLink::Called called = link_->await_region(joins, distraction);
+            if (called != TeamLink::Called::region) return called;
             leave_region(thread);
         }
         thread.in_region = false;
     }
     if (thread.local_thread == 0) return await_region_as_leader(distraction);
     const auto starts = [&] { return thread.start.value() != thread.start_seen; };
-    if (!link_->await_region(starts, distraction)) return TeamLink::Called::elsewhere;
+    const TeamLink::Called called = link_->await_region(starts, distraction);
+    if (called != TeamLink::Called::region) return called;
     ++thread.start_seen;
     return over_.load() ? TeamLink::Called::end : TeamLink::Called::region;
 }

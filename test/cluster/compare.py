@@ -228,7 +228,7 @@ def all_cases():
         Case("children_of_others.c"),
         Case("children_of_others.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("ended_calls.c", environment=EXAMINED),
-        Case("ended_calls.c", environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}),
+        Case("ended_calls.c", threads=2, environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}),
         Case("fortran_unit.f90", environment=EXAMINED, refused=(78, b"Fortran unit 20 is not open on node 1")),
         Case("asynchronous_files.c"),
         Case("notices.c", threads=2),

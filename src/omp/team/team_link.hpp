@@ -159,11 +159,13 @@ public:
         wait_for([&] { return ready() || parts_.interruptions.are_pending() || distraction(); });
         return ready();
     }
-    /// The same, but for handlers.
+    /// The same, but only for handlers of what was sent to the calling thread.
     template <class Ready>
-    bool await_region(Ready&& ready, Distraction distraction) noexcept {
-        wait_for([&] { return ready() || distraction(); });
-        return ready();
+    Called await_region(Ready&& ready, Distraction distraction) noexcept {
+        const dsm::Interruptions& own = parts_.own_interruptions;
+        wait_for([&] { return ready() || own.are_pending() || distraction(); });
+        if (ready()) return Called::region;
+        return own.are_pending() ? Called::handlers : Called::elsewhere;
     }
 
     void count_program_threads(int change) noexcept { program_threads_.fetch_add(change); }

@@ -10,7 +10,8 @@ namespace hiroba::abi {
 /// `set` without the signals the runtime needs; nullptr for nullptr. `room` holds the result.
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept;
 
-/// Whether a handler of the program waits until its thread leaves the runtime. Any thread.
+/// Whether a handler of the program waits until its thread leaves the runtime, be it this one or,
+/// of what was sent to the process, any. Any thread.
 bool is_signal_deferred() noexcept;
 /// Stays out of the runtime for long enough that the handler runs. For a thread that would wait in
 /// the runtime for what that handler does.

@@ -452,6 +452,13 @@ std::uint64_t ending_handlers_so_far() noexcept { return begun_to_end; }
 
 void end_call_of_service(pid_t thread) noexcept { raise_carrier(thread, &end_of_service); }
 
-bool are_letters_waiting() noexcept { return waiting.load() != 0; }
+bool are_letters_waiting() noexcept {
+    if (waiting.load() == 0) [[likely]]
+        return false;
+    const pid_t self = own_id();
+    for (const Letter& each : letters)
+        if (each.stage.load() == Stage::waiting && each.to.load() == self) return true;
+    return false;
+}
 
 }  // namespace hiroba::abi

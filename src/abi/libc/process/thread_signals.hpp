@@ -48,7 +48,7 @@ bool send_by_carrier(sigevent& event) noexcept;
 /// The calling thread leaves the runtime: takes now what waits for it.
 /// One that is in the runtime at every system call would hardly ever be found outside.
 void take_waiting_letters() noexcept;
-/// Whether a letter waits on this node. Any thread.
+/// Whether a letter waits for the calling thread. Any thread.
 bool are_letters_waiting() noexcept;
 
 /// How many handlers of the program have begun in the calling thread.
