@@ -12,6 +12,9 @@ option(HIROBA_PRECOMPILED "Precompile the headers of the C++ library" ${precompi
 set(HIROBA_PRECOMPILED_HEADERS <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <memory> <mutex> <optional>
   <span> <string> <string_view> <thread> <utility> <vector>)
 
+# Those of test programs besides: GTest is most of what the compiler reads for them.
+set(HIROBA_PRECOMPILED_FOR_TESTS <gtest/gtest.h> <map> <unordered_map>)
+
 # hiroba_precompile(<target> [AS <other>] [MORE <headers>])
 # AS: with the headers that were precompiled for that target, whose options must be the same; for that target itself, and
 # without AS, they are precompiled, with those of MORE.
