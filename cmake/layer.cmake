@@ -6,14 +6,16 @@ add_library(hiroba_options INTERFACE)
 # A compiler newer than those that were tried may warn of what is not there, and ends no build by it.
 set(tried TRUE)
 if((CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
-    OR (CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 22)
-    OR NOT HIROBA_TESTS)
+    OR (CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 22))
   set(tried FALSE)
 endif()
-option(HIROBA_WARNINGS_END_BUILDS "Take warnings for errors: by default where tests are built" ${tried})
-set(werror $<$<BOOL:${HIROBA_WARNINGS_END_BUILDS}>:-Werror>)
+option(HIROBA_WARNINGS_END_BUILDS "Take warnings of a compiler that was tried for errors, as CI does" OFF)
+set(HIROBA_WERROR "")
+if(HIROBA_WARNINGS_END_BUILDS AND tried)
+  set(HIROBA_WERROR -Werror)
+endif()
 target_compile_options(hiroba_options INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;${werror};-fno-plt;-fno-stack-protector;-fvisibility=hidden;-ftls-model=initial-exec>
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;${HIROBA_WERROR};-fno-plt;-fno-stack-protector;-fvisibility=hidden;-ftls-model=initial-exec>
   # gcc copies up to 8 KiB of a length it does not know with `rep movs`, which takes 10 ns to begin.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-mmemcpy-strategy=libcall:-1:noalign;-mmemset-strategy=libcall:-1:noalign>
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
