@@ -36,6 +36,7 @@ check-fast: check-packages  ## the tests of a minute and a half
 nightly: check-packages  ## the long forms of the tests, for hours
 	$(configure) check
 	$(build) check
+	cmake --build build --parallel $(jobs) --target planted_at_night
 	ctest --preset nightly
 
 install:  ## what `make` built, below prefix=/usr/local; DESTDIR is honoured

@@ -40,6 +40,8 @@ add_custom_target(unit_tests)
 include(${CMAKE_CURRENT_LIST_DIR}/tests.cmake)
 # Programs with a bug planted, which tests run: apart, as they say nothing about what is built.
 add_custom_target(planted)
+# Those that only the nightly tests run.
+add_custom_target(planted_at_night)
 
 # hiroba_layer(<name> [DEPENDS <layers>] [LIBRARIES <libraries>] [NOT_UNDER_THREAD <cases>] [EXCLUDE <pattern>])
 # Defines hiroba_<name> from src/<name>/**, and test_<name> from the tests in there. NOT_UNDER_THREAD: as of

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -19,6 +20,12 @@ namespace {
 
 using test::Wire;
 using test::WireProvider;
+
+/// Times BLOCK_LOCK_TIMES, which the nightly form of these tests sets.
+int rounds_of(int usual) {
+    const char* const times = std::getenv("BLOCK_LOCK_TIMES");
+    return times != nullptr ? usual * std::atoi(times) : usual;
+}
 
 SpaceShape small_shape(std::uint32_t nodes) {
     SpaceShape shape;
@@ -174,12 +181,12 @@ private:
 
 TEST(BlockLock, excludes_and_hands_the_token_on_one_sidedly) {
     Cluster cluster{4, BlockLock::hops_usual};
-    cluster.run(1500);
+    cluster.run(rounds_of(500));
 }
 
 TEST(BlockLock, a_home_that_keeps_moving_is_reached_by_messages_along_the_links) {
     Cluster cluster{4, 0};
-    cluster.run(800);
+    cluster.run(rounds_of(400));
     EXPECT_GE(cluster.forwarded(), 9u) << "three nodes fetch three blocks at least once";
 }
 
@@ -190,13 +197,13 @@ TEST(BlockLock, who_queued_by_a_message_asks_again_for_a_lock_that_is_kept) {
 }
 
 TEST(BlockLock, learns_every_lease_that_readers_were_given_without_it) {
-    Cluster{4, BlockLock::hops_usual}.run_with_readers(8000);
-    Cluster{3, 0}.run_with_readers(2000);
+    Cluster{4, BlockLock::hops_usual}.run_with_readers(rounds_of(2400));
+    Cluster{3, 0}.run_with_readers(rounds_of(800));
 }
 
 TEST(BlockLock, requests_that_turn_into_messages_half_way_still_exclude) {
     Cluster cluster{5, 1};
-    cluster.run(800);
+    cluster.run(rounds_of(300));
 }
 
 }  // namespace
