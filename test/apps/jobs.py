@@ -13,6 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster
 from debian_programs import DNA, PROTEIN, write_families
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's modules
+# The program itself: R and Rscript are scripts that start it, alone.
+R_PROGRAM, R_ARGUMENTS = "/usr/lib/R/bin/exec/R", ["--vanilla", "--no-echo", "-f", "job.R"]
+R_ENVIRONMENT = {"R_HOME": "/usr/lib/R", "LD_LIBRARY_PATH": "/usr/lib/R/lib", "R_LIBS_SITE": "/usr/lib/R/site-library"}
 
 
 class Job:
@@ -165,10 +168,10 @@ def all_jobs():
             script("job.py", SCIPY), tolerance=1e-6),
         Job("scikit-learn", ["python3-sklearn", "libopenblas0-openmp"], PYTHON, lambda n: ["job.py"],
             script("job.py", SKLEARN), tolerance=1e-6),
-        Job("R on OpenBLAS", ["r-base-core", "libopenblas0-openmp"], "Rscript", lambda n: ["--vanilla", "job.R"],
-            script("job.R", R), tolerance=1e-6),
-        Job("data.table", ["r-cran-data.table"], "Rscript", lambda n: ["--vanilla", "job.R"],
-            script("job.R", DATA_TABLE), ["groups.csv"]),
+        Job("R on OpenBLAS", ["r-base-core", "libopenblas0-openmp"], R_PROGRAM, lambda n: R_ARGUMENTS,
+            script("job.R", R), tolerance=1e-6, environment=R_ENVIRONMENT),
+        Job("data.table", ["r-cran-data.table"], R_PROGRAM, lambda n: R_ARGUMENTS,
+            script("job.R", DATA_TABLE), ["groups.csv"], environment=R_ENVIRONMENT),
         Job("octave", ["octave", "libopenblas0-openmp"], "octave-cli", lambda n: ["--norc", "-q", "job.m"],
             script("job.m", OCTAVE), tolerance=1e-6),
         Job("xtb", ["xtb"], "xtb", lambda n: ["water.xyz", "--gfn", "2", "--grad"], script("water.xyz", WATER),
