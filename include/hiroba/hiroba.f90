@@ -50,6 +50,14 @@ module hiroba
         integer(c_int32_t) :: zero = 0
     end type
 
+    !> Memory that one rank has exposed.
+    type, bind(c) :: hiroba_exposed
+        integer(c_int32_t) :: rank = 0
+        integer(c_int32_t) :: kind = 0
+        integer(c_int64_t) :: number = 0
+        integer(c_int64_t) :: bytes = 0
+    end type
+
     interface
         ! --- what calls end with
 
@@ -71,6 +79,41 @@ module hiroba
             type(c_ptr), value :: net
             integer(c_size_t), value :: bytes
             integer(c_int32_t), intent(out) :: memory
+        end function
+        integer(c_int) function hiroba_net_free(net, memory) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: net
+            integer(c_int32_t), value :: memory
+        end function
+        integer(c_int) function hiroba_net_expose(net, own, bytes, exposed) bind(c)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: net
+            type(c_ptr), value :: own
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: exposed
+        end function
+        integer(c_int) function hiroba_net_withdraw(net, exposed) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: net
+            type(c_ptr), value :: exposed
+        end function
+        integer(c_int) function hiroba_net_attach(net, exposed, memory) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: net
+            type(c_ptr), value :: exposed
+            integer(c_int32_t), intent(out) :: memory
+        end function
+        subroutine hiroba_net_detach(net, memory) bind(c)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: net
+            integer(c_int32_t), value :: memory
+        end subroutine
+        integer(c_int) function hiroba_net_compare_swap128(net, rank, memory, offset, expected, wanted, found) bind(c)
+            import :: c_int, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: net
+            integer(c_int32_t), value :: rank, memory
+            integer(c_int64_t), value :: offset
+            type(c_ptr), value :: expected, wanted, found
         end function
         integer(c_int) function hiroba_net_handler(net, id, handler, context) bind(c)
             import :: c_funptr, c_int, c_int32_t, c_ptr

@@ -78,8 +78,11 @@ typedef void (*hiroba_handler)(void* context, uint32_t from, const uint64_t* arg
 
 /* Joins the job, before any other thread starts. */
 HIROBA_API int hiroba_net_open(hiroba_net** net);
-/* Before connect: zeroed memory of `bytes` bytes, from 1, on every rank. It lives until close. */
+/* Zeroed memory of `bytes` bytes, from 1, on every rank. It lives until close, or free. Before
+   connect, or, as a collective, after it. */
 HIROBA_API int hiroba_net_allocate(hiroba_net* net, size_t bytes, hiroba_memory* memory);
+/* Collective: gives memory that was allocated after connect back. */
+HIROBA_API int hiroba_net_free(hiroba_net* net, hiroba_memory memory);
 /* Before connect: what runs for messages of number `id`, 0 to 63. */
 HIROBA_API int hiroba_net_handler(hiroba_net* net, uint32_t id, hiroba_handler handler,
                                   void* context);
@@ -95,6 +98,26 @@ HIROBA_API const char* hiroba_net_provider(const hiroba_net* net);
 HIROBA_API void* hiroba_net_local(const hiroba_net* net, hiroba_memory memory);
 /* Another rank's part, for loads and stores; NULL where it is not mapped (other hosts, udp). */
 HIROBA_API void* hiroba_net_mapped(const hiroba_net* net, hiroba_memory memory, uint32_t rank);
+
+/* Memory that one rank exposes after connect: a plain value, for those who are to reach it. */
+struct hiroba_exposed {
+    uint32_t rank;
+    uint32_t kind;   /* the library's own */
+    uint64_t number; /* the library's own */
+    uint64_t bytes;
+};
+/* Exposes memory of this rank alone. `own`: the program's, of any alignment, until withdrawn; what
+   others ask for is copied by this rank's handlers. NULL: new memory, zeroed. */
+HIROBA_API int hiroba_net_expose(hiroba_net* net, void* own, size_t bytes,
+                                 struct hiroba_exposed* exposed);
+/* By the rank that exposed, when nobody uses it any more: a later access to own memory ends the job
+   with a line. */
+HIROBA_API int hiroba_net_withdraw(hiroba_net* net, const struct hiroba_exposed* exposed);
+/* A number of this rank for what a rank, `exposed->rank`, has exposed. Asks nobody. */
+HIROBA_API int hiroba_net_attach(hiroba_net* net, const struct hiroba_exposed* exposed,
+                                 hiroba_memory* memory);
+/* The number names nothing from now on. */
+HIROBA_API void hiroba_net_detach(hiroba_net* net, hiroba_memory memory);
 
 /* Blocking copies between `rank`'s memory from `offset` on and any memory of this process. put
    returns when the bytes are visible at the target. */
@@ -124,6 +147,12 @@ HIROBA_API int hiroba_net_atomic64(hiroba_net* net, uint32_t rank, hiroba_memory
 HIROBA_API int hiroba_net_atomic32(hiroba_net* net, uint32_t rank, hiroba_memory memory,
                                    uint64_t offset, int operation, uint32_t operand,
                                    uint32_t expected, uint32_t* old);
+/* Puts `wanted` to the 16 bytes at `offset`, a multiple of 16, where `expected` is; all three are
+   two words, that of the lower address first. `found`: what was there. Refused where the processor
+   has no such instruction. */
+HIROBA_API int hiroba_net_compare_swap128(hiroba_net* net, uint32_t rank, hiroba_memory memory,
+                                          uint64_t offset, const uint64_t* expected,
+                                          const uint64_t* wanted, uint64_t* found);
 HIROBA_API int hiroba_net_atomic_double(hiroba_net* net, uint32_t rank, hiroba_memory memory,
                                         uint64_t offset, int operation, double operand,
                                         double* old);

@@ -55,6 +55,20 @@ struct Signal {
     Kind kind = Kind::set;
 };
 
+/// Memory that one node has exposed after connect(): a plain value, for those who are to reach it.
+struct Exposed {
+    NodeId node{};
+    std::uint32_t kind = 0;    ///< Network's own
+    std::uint64_t number = 0;  ///< Network's own
+    std::uint64_t bytes = 0;
+};
+
+/// The 16 bytes of Network::compare_swap(), `low` at the lower address.
+struct Wide {
+    std::uint64_t low = 0, high = 0;
+    bool operator==(const Wide&) const = default;
+};
+
 /// Ends the process with a line: a Pending is destroyed while `requests` count in it.
 [[noreturn]] __attribute__((visibility("default"))) void end_with_requests(
     std::uint32_t requests) noexcept;
@@ -94,11 +108,12 @@ private:
 
 /// This process's end of the job's communication.
 ///
-/// Life: open(); allocate() and on(), the same on every node; connect(); requests; destruction,
-/// which is collective. Both ends of a request are a handle and an offset. Nothing is promised
-/// about the order of requests or of their callbacks. The program need not poll: a thread that
-/// waits here polls, else the node's communication thread, which sleeps while there is nothing to
-/// do. Thread: any, at once, unless said otherwise; not in signal handlers.
+/// Life: open(); allocate() and on(), the same on every node; connect(); requests, and memory that
+/// comes and goes; destruction, which is collective. Both ends of a request are a handle and an
+/// offset. Nothing is promised about the order of requests or of their callbacks. The program need
+/// not poll: a thread that waits here polls, else the node's communication thread, which sleeps
+/// while there is nothing to do. Thread: any, at once, unless said otherwise; not in signal
+/// handlers.
 ///
 /// A call that breaks the contract (a rank outside the job in a collective, collectives that differ
 /// between nodes, a message without a handler, a wait in a handler or before connect()) ends the
@@ -133,8 +148,11 @@ public:
     // --- before connect(): the same calls in the same order on every node ------------------------
 
     /// Zeroed memory of `bytes` bytes on every node, both ends of requests, aligned to a page; it
-    /// lives as long as the network. `bytes`: from 1, the same on every node, which connect()
-    /// checks. Untouched pages cost nothing. Nothing on failure, and `*why` says why.
+    /// lives as long as the network, or until free(). `bytes`: from 1, the same on every node,
+    /// which connect() checks. Untouched pages cost nothing. Nothing on failure, and `*why` says
+    /// why. After connect() too: then it is a collective, which checks by itself, and fails on all
+    /// nodes or on none. At most 1,024 pieces before connect(); after it 16 GiB, less on more than
+    /// 128 nodes or with a limit of addresses (ulimit -v).
     virtual std::optional<Handle> allocate(std::size_t bytes, std::string* why = nullptr) = 0;
     /// Registers the handler of an active message, in place of one that was there. `context` is
     /// the handler's first argument, borrowed until the network's end. An id that no node sends
@@ -149,8 +167,8 @@ public:
     // --- memory, after connect() -----------------------------------------------------------------
 
     /// Lets this node's own memory, of any size and alignment, be the local end of requests; it
-    /// must outlive them. At most 1024 handles in all, of which deregister() gives none back;
-    /// nothing beyond that, and one line in `*why`.
+    /// must outlive them. At most 2 million handles at once; nothing beyond that, and one line in
+    /// `*why`.
     virtual std::optional<Handle> register_local(std::span<std::byte> memory,
                                                  std::string* why = nullptr) = 0;
     template <class T, std::size_t count>
@@ -158,9 +176,40 @@ public:
         static_assert(std::is_trivially_copyable_v<T>);
         return register_local(std::span<std::byte>(std::as_writable_bytes(memory)), why);
     }
-    /// The handle is refused from now on, by this node alone: others still reach memory of
-    /// allocate(). Not while requests use it. One that is not registered is passed over.
+    /// The handle, also one of attach(), is refused from now on, by this node alone: others still
+    /// reach memory of allocate(). Not while requests use it. One that is not registered is passed
+    /// over. The handle comes again a million registrations later.
     virtual void deregister(Handle handle) noexcept = 0;
+    /// Collective: gives memory of allocate() after connect() back. No node's requests use it any
+    /// more. @return false, and `*why`: nothing was done
+    bool free(Handle handle, std::string* why = nullptr) { return free_together(handle, why); }
+    /// Zeroed memory, aligned to a page, of this node alone, which others reach once they attach()
+    /// to what this returns, and which this node reaches so too. Its half of the room is 16 GiB, as
+    /// with allocate(). Any thread.
+    std::optional<Exposed> expose(std::size_t bytes, std::string* why = nullptr) {
+        return expose_memory({static_cast<std::byte*>(nullptr), bytes}, why);
+    }
+    /// Lets others reach memory of the program, of any size and alignment, private to this process
+    /// (no page of dsm.hpp). It is not mapped(): handlers of this node carry out what others ask,
+    /// in pieces of payload_bytes_max(), over any transport. It must live until withdraw().
+    template <class T, std::size_t count>
+    requires(!std::is_const_v<T>) std::optional<Exposed> expose(std::span<T, count> own,
+                                                                std::string* why = nullptr) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        if (own.data() == nullptr) return expose_memory({}, why);
+        return expose_memory(std::as_writable_bytes(own), why);
+    }
+    /// Ends what expose() began, by the node that exposed. No node's requests use it any more: one
+    /// that comes to own memory afterwards ends its target with a line; one that comes to the other
+    /// sort finds zeros, or what was exposed in its place. @return false, and `*why`
+    bool withdraw(const Exposed& memory, std::string* why = nullptr) {
+        return withdraw_memory(memory, why);
+    }
+    /// A handle of this node for the memory that `memory.node`, and no other node, has exposed: the
+    /// remote end of requests, at the node itself the local end too. It asks nobody. Any thread.
+    std::optional<Handle> attach(const Exposed& memory, std::string* why = nullptr) {
+        return attach_memory(memory, why);
+    }
     /// This node's memory of `handle`; empty when it is not registered, or before connect().
     virtual std::span<std::byte> local(Handle handle) const noexcept = 0;
     /// As above, as values of T; a rest that holds no T is left out. T's alignment is the caller's
@@ -311,6 +360,17 @@ public:
             why);
     }
 
+    /// Puts `wanted` to the 16 bytes at `at`, an offset that is a multiple of 16 in memory that is
+    /// aligned so, if `expected` is there; as one atomic, also against those of 4 and 8 bytes. A
+    /// copy to loads and stores of two words is none. Where nothing is mapped the target's
+    /// processor does it. Refused where that has no cmpxchg16b, and where a device does the atomics
+    /// of memory of before connect() (verbs).
+    /// @param found  where what was there goes; it may be `expected`
+    Ended compare_swap(NodeId target, RemoteAddress at, const Wide& expected, const Wide& wanted,
+                       Wide& found, std::string* why = nullptr) noexcept {
+        return swap_wide(target, at, expected, wanted, found, why);
+    }
+
     // --- waits: spin, poll, yield, sleep ---------------------------------------------------------
     // After connect(), and not from a handler, callback or foreign call: there a wait ends the
     // process with one line.
@@ -412,6 +472,13 @@ protected:
                               const Signal* signal, std::string* why) noexcept = 0;
     virtual Ended atomic_word(const AtomicParams& params, std::uint64_t& old,
                               std::string* why) noexcept = 0;
+    virtual bool free_together(Handle handle, std::string* why) = 0;
+    /// `own` without an address: new memory.
+    virtual std::optional<Exposed> expose_memory(std::span<std::byte> own, std::string* why) = 0;
+    virtual bool withdraw_memory(const Exposed& memory, std::string* why) = 0;
+    virtual std::optional<Handle> attach_memory(const Exposed& memory, std::string* why) = 0;
+    virtual Ended swap_wide(NodeId target, RemoteAddress at, const Wide& expected,
+                            const Wide& wanted, Wide& found, std::string* why) noexcept = 0;
 
     NodeId self_;
     std::uint32_t nodes_ = 1;

@@ -2,11 +2,13 @@
 // Role: see async.hpp. First registration, then requests, then what is refused and why.
 #include "net/async.hpp"
 
+#include <mutex>
 #include <string>
 
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
 #include "net/provider/apply_atomic.hpp"
+#include "net/served_memory.hpp"
 #include "net/wire/active_message.hpp"
 
 namespace hiroba::net {
@@ -86,59 +88,102 @@ offload::Mode Async::mode_of_setting() noexcept {
 
 // --- registration --------------------------------------------------------------------------------
 
-Result<Async::Registration*> Async::new_registration() {
-    if (handles_ == handles_max) {
-        return refused("a registration beyond the " + std::to_string(handles_max) +
-                       " there may be; register larger pieces");
+Async::~Async() {
+    // Relaxed: no other thread is left.
+    for (const auto& table : tables_) delete[] table.load(std::memory_order_relaxed);
+}
+
+// A place is used again when many others are free, so that a handle that is gone stays unknown.
+Result<Async::Fresh> Async::new_registration(Places& from) {
+    const std::scoped_lock guard{registering_};
+    std::uint32_t handle = from.next;
+    if (from.freed.size() >= reused_behind || from.next == from.end) {
+        if (from.freed.empty())
+            return refused("more than " + std::to_string(from.end) + " registrations at once");
+        handle = from.freed.front() + (1u << place_bits);
+        from.freed.pop_front();
+    } else {
+        ++from.next;
     }
-    return &registrations_[handles_++];
+    const std::uint32_t place = handle & place_mask;
+    if (place < first_handles) return Fresh{&registrations_[place], Handle{handle}};
+    auto& table = tables_[place / first_handles];
+    // Relaxed: tables are made under the latch.
+    if (table.load(std::memory_order_relaxed) == nullptr)
+        table.store(new Registration[first_handles],
+                    std::memory_order_release);  // pairs with find()
+    return Fresh{table.load(std::memory_order_relaxed) + place % first_handles, Handle{handle}};
 }
 
 Result<Handle> Async::allocate(std::size_t bytes, bool processor_atomics) {
     Result<RegionId> region = endpoint_.provider().allocate(bytes);
     if (!region) return region.error();
     if (processor_atomics) endpoint_.provider().processor_atomics(*region);
-    registering_.lock();
-    Result<Registration*> made = new_registration();
-    registering_.unlock();
+    const Result<Fresh> made = new_registration(own_);
     if (!made) return made.error();
-    Registration& memory = **made;
+    Registration& memory = *made->memory;
+    if (made->handle.value >= first_handles)
+        return refused("more than " + std::to_string(first_handles) +
+                       " allocations before connect(); allocate the rest after it");
     memory.bytes = bytes;
     memory.region = *region;
-    memory.is_symmetric = true;
-    return Handle{static_cast<std::uint32_t>(&memory - registrations_.data())};
+    memory.sort = Sort::of_all;
+    memory.own_peers = std::make_unique<std::byte*[]>(nodes_);
+    memory.peers = memory.own_peers.get();
+    return made->handle;
 }
 
 Result<Handle> Async::register_local(MutableBytes local) {
-    registering_.lock();
-    Result<Registration*> made = new_registration();
-    registering_.unlock();
+    const Result<Fresh> made = new_registration(own_);
     if (!made) return made.error();
-    Registration& memory = **made;
+    Registration& memory = *made->memory;
     memory.local = local.data();
     memory.bytes = local.size();
-    memory.valid.store(true, std::memory_order_release);  // pairs with find()
-    return Handle{static_cast<std::uint32_t>(&memory - registrations_.data())};
+    memory.sort = Sort::local;
+    publish(*made);
+    return made->handle;
 }
 
+Result<Handle> Async::register_later(const Later& later) {
+    const Result<Fresh> made = new_registration(later.owner ? own_ : later_);
+    if (!made) return made.error();
+    Registration& memory = *made->memory;
+    memory.local = later.local;
+    memory.bytes = later.bytes;
+    memory.base = later.base;
+    memory.peers = later.peers;
+    memory.region = later.region;
+    memory.owner = later.owner.value_or(NodeId{});
+    memory.sort = later.is_served ? Sort::served : later.owner ? Sort::of_one : Sort::of_all;
+    publish(*made);
+    return made->handle;
+}
+
+// Memory of allocate() keeps its place, which other nodes know.
 void Async::deregister(Handle handle) noexcept {
-    if (handle.value < handles_max) {
-        registrations_[handle.value].valid.store(false, std::memory_order_release);  // find()
-    }
+    auto* const memory = const_cast<Registration*>(find(handle));
+    if (memory == nullptr) return;
+    const std::scoped_lock guard{registering_};
+    std::uint32_t tag = handle.value;
+    // Relaxed: what it was is not looked at any more; only one of two threads takes it.
+    if (!memory->tag.compare_exchange_strong(tag, Handle::none, std::memory_order_relaxed)) return;
+    if (memory->own_peers != nullptr) return;
+    const bool is_later = (handle.value & place_mask) >= tables_max / 2 * first_handles;
+    (is_later ? later_ : own_).freed.push_back(handle.value);
 }
 
 void Async::attach() {
     Provider& provider = endpoint_.provider();
-    for (Registration& memory : registrations_) {
-        if (!memory.is_symmetric) continue;
+    for (std::uint32_t place = 0; place < first_handles; ++place) {
+        Registration& memory = registrations_[place];
+        if (memory.own_peers == nullptr) continue;
         memory.local = provider.local(memory.region).data();
-        memory.peers.assign(nodes_, nullptr);
         for (std::uint32_t rank = 0; maps_peers_ && rank < nodes_; ++rank) {
-            memory.peers[rank] = provider.mapped(NodeId{rank}, memory.region);
+            memory.own_peers[rank] = provider.mapped(NodeId{rank}, memory.region);
             // A provider over several wires maps only the peers of this host.
-            if (memory.peers[rank] == nullptr) stores_directly_ = false;
+            if (memory.own_peers[rank] == nullptr) stores_directly_ = false;
         }
-        memory.valid.store(true, std::memory_order_release);  // pairs with find()
+        publish({&memory, Handle{place}});
     }
     reachable_ = nodes_;
     engine_.start_executors();
@@ -146,11 +191,29 @@ void Async::attach() {
 
 MutableBytes Async::local(Handle handle) const noexcept {
     const Registration* memory = find(handle);
-    return memory == nullptr ? MutableBytes{} : MutableBytes{memory->local, memory->bytes};
+    if (memory == nullptr || memory->local == nullptr) return {};
+    return {memory->local, memory->bytes};
+}
+
+std::optional<Async::Place> Async::find_place(NodeId node, RemoteAddress at,
+                                              std::uint64_t bytes) const {
+    const Registration* memory = remote(node, at, bytes);
+    if (memory == nullptr) return {};
+    Place place{.region = memory->region, .is_later = memory->own_peers == nullptr};
+    if (memory->sort == Sort::served) {
+        place.number = memory->base;
+        place.offset = at.offset;
+        place.is_served = true;
+        return place;
+    }
+    place.offset = memory->base + at.offset;
+    std::byte* const start = memory->mapped(node);
+    if (start != nullptr) place.mapped = start + at.offset;
+    return place;
 }
 
 void Async::on(ActiveId id, ActiveHandler handler, void* context) noexcept {
-    HIROBA_INVARIANT(id.value < ActiveId::count, "active message %u of %u", id.value,
+    HIROBA_INVARIANT(id.value < active_.size(), "active message %u of %u", id.value,
                      ActiveId::count);
     active_[id.value] = {handler, context};
 }
@@ -167,8 +230,11 @@ template <Work::Kind kind, class Params>
     std::byte* local = place(here, params.bytes);
     if (memory == nullptr || local == nullptr) [[unlikely]]
         return Submission::refused;
+    if (memory->sort == Sort::served) [[unlikely]]
+        return served_->try_copy(kind == Work::Kind::get, peer, {memory->base, there.offset}, local,
+                                 params.bytes, params.on_complete);
     if (stores_directly_) {
-        std::byte* const mapped = memory->peers[peer.value] + there.offset;
+        std::byte* const mapped = memory->mapped(peer) + there.offset;
         return kind == Work::Kind::get ? copy_directly(endpoint_, local, mapped, params)
                                        : copy_directly(endpoint_, mapped, local, params);
     }
@@ -176,7 +242,7 @@ template <Work::Kind kind, class Params>
         command.kind = kind;
         command.peer = peer;
         command.region = memory->region;
-        command.offset = there.offset;
+        command.offset = memory->base + there.offset;
         command.local = local;
         command.bytes = params.bytes;
         command.on_complete = params.on_complete;
@@ -200,10 +266,12 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
     const bool lacks_old = old == nullptr && params.old.handle.value != Handle::none;
     if (target == nullptr || lacks_old) [[unlikely]]
         return Submission::refused;
+    if (target->sort == Sort::served) [[unlikely]]
+        return served_->try_atomic(params, {target->base, params.at.offset}, old);
     if (stores_directly_) {
         ThreadContext& thread = this_thread();
         if (!offload::may_run_callback(thread)) return Submission::again;
-        std::byte* at = target->peers[params.target.value] + params.at.offset;
+        std::byte* at = target->mapped(params.target) + params.at.offset;
         if (params.bytes == 8) {
             apply_at<std::uint64_t>(at, params, old);
         } else {
@@ -218,7 +286,7 @@ Submission Async::try_atomic(const AtomicParams& params) noexcept {
         command.width = static_cast<std::uint8_t>(params.bytes);
         command.peer = params.target;
         command.region = target->region;
-        command.offset = params.at.offset;
+        command.offset = target->base + params.at.offset;
         command.local = old;
         command.bytes = params.bytes;
         command.on_complete = params.on_complete;
@@ -272,6 +340,14 @@ Submission Async::send_directly(const MessageParams& params, const std::byte* pa
     return Submission::accepted;
 }
 
+void Async::send_inner(NodeId to, ActiveId id, std::span<const std::uint64_t> words,
+                       Bytes payload) noexcept {
+    wire::ActiveWords head;
+    const wire::ActiveHeader header{id.value, static_cast<std::uint8_t>(words.size())};
+    const std::array<Bytes, 2> parts{wire::encode_active(header, words.data(), head), payload};
+    endpoint_.send(to, MessageKind::active, Urgency::wake_service, parts);
+}
+
 Submission Async::try_call(const CallParams& params) noexcept {
     if (params.function == nullptr || reachable_ == 0) [[unlikely]]
         return Submission::refused;
@@ -287,7 +363,7 @@ void Async::arrived(void* context, NodeId from, Bytes body) noexcept {
     HIROBA_INVARIANT(understood, "node %u sent an active message of %lu bytes that no node writes",
                      from.value, body.size());
     const bool known =
-        header.handler < ActiveId::count && self.active_[header.handler].handler != nullptr;
+        header.handler < self.active_.size() && self.active_[header.handler].handler != nullptr;
     HIROBA_INVARIANT(known,
                      "no handler for active message %u, sent by node %u: call on(ActiveId{%u}, "
                      "...) on every node, before connect()",
@@ -312,9 +388,14 @@ Result<void> Async::check_remote(NodeId node, RemoteAddress at, std::uint64_t by
     if (auto good = check_node(node); !good) return good;
     if (at.handle.value == Handle::none) return refused("no remote handle is given");
     const Registration* memory = find(at.handle);
-    if (memory == nullptr || !memory->is_symmetric) {
+    if (memory == nullptr || memory->sort == Sort::local) {
         return refused("the remote handle " + std::to_string(at.handle.value) +
                        (memory == nullptr ? " is not registered" : " is of local memory alone"));
+    }
+    if (!memory->is_of(node)) {
+        return refused("the remote handle " + std::to_string(at.handle.value) +
+                       " is of memory of node " + std::to_string(memory->owner.value) +
+                       ", not of node " + std::to_string(node.value));
     }
     if (!fits(*memory, at.offset, bytes)) {
         return refused("remote bytes " + std::to_string(at.offset) + " + " + std::to_string(bytes) +
@@ -331,6 +412,8 @@ Result<void> Async::check_local(const char* argument, LocalAddress at, std::uint
     const std::string name = std::string("the local handle ") + std::to_string(at.handle.value) +
                              " of `" + argument + "`";
     if (memory == nullptr) return refused(name + " is not registered");
+    if (memory->local == nullptr)
+        return refused(name + " is of memory of node " + std::to_string(memory->owner.value));
     if (!fits(*memory, at.offset, bytes)) {
         return refused("bytes " + std::to_string(at.offset) + " + " + std::to_string(bytes) +
                        " of " + name + ", which has " + std::to_string(memory->bytes));

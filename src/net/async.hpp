@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,8 @@
 
 namespace hiroba::net {
 
+class ServedMemory;
+
 /// The requests of one node. Make it, allocate() and on(), connect the endpoint, attach().
 class Async {
 public:
@@ -35,6 +38,7 @@ public:
     /// @param executors  that empty them, as far as the provider has queues for several
     Async(Endpoint& endpoint, offload::Mode mode, std::uint32_t queues = 1,
           std::uint32_t executors = 1);
+    ~Async();
     /// The mode HIROBA_OFFLOAD asks for.
     static offload::Mode mode_of_setting() noexcept;
 
@@ -43,10 +47,32 @@ public:
     /// Lets this node's own memory be the local end of requests. At any time; the memory must
     /// outlive them. Private memory only: a fault inside a provider finds its latches held.
     Result<Handle> register_local(MutableBytes memory);
+    /// Memory that came after connect() (net/later_memory.hpp).
+    struct Later {
+        RegionId region{};
+        std::uint64_t base = 0;  ///< where it begins in the region; with `is_served` its number
+        std::uint64_t bytes = 0;
+        std::byte* local = nullptr;         ///< this node's part, if it has one
+        std::byte* const* peers = nullptr;  ///< where the nodes' regions are mapped
+        std::optional<NodeId> owner{};      ///< without one every node has it
+        bool is_served = false;             ///< the owner's handlers access it
+    };
+    /// The n-th call for memory of all nodes gives the same handle on each, if all free the same.
+    Result<Handle> register_later(const Later& memory);
+    /// What serves memory that is not in a region. Before attach().
+    void serve_by(ServedMemory& served) noexcept { served_ = &served; }
     /// The handle is refused from now on. Not while requests use it.
     void deregister(Handle handle) noexcept;
     /// Registers the handler; before connect().
     void on(ActiveId id, ActiveHandler handler, void* context) noexcept;
+    /// So many messages behind those of programs are the layer's own: of questions, of answers, of
+    /// teams.
+    static constexpr std::uint32_t inner_messages = 3;
+    static constexpr ActiveId question_id{ActiveId::count}, answer_id{ActiveId::count + 1},
+        team_id{ActiveId::count + 2};
+    /// Sends one of them; from handlers too, where it never waits.
+    void send_inner(NodeId to, ActiveId id, std::span<const std::uint64_t> words,
+                    Bytes payload) noexcept;
     /// Resolves what connect() has brought, and starts the executors.
     void attach();
     /// How many there are.
@@ -58,8 +84,24 @@ public:
     };
     /// What allocate() made; nothing for other handles. After attach() any thread.
     std::optional<Allocated> allocated(Handle handle) const noexcept {
-        if (handle.value >= handles_max || !registrations_[handle.value].is_symmetric) return {};
-        return Allocated{registrations_[handle.value].region, registrations_[handle.value].bytes};
+        if (handle.value >= first_handles) return {};
+        const Registration& memory = registrations_[handle.value];
+        if (memory.sort != Sort::of_all || memory.own_peers == nullptr) return {};
+        return Allocated{memory.region, memory.bytes};
+    }
+    /// Where a 16-byte word of `node` is: mapped here, or in a region, or served by number.
+    struct Place {
+        std::byte* mapped = nullptr;
+        RegionId region{};
+        std::uint64_t offset = 0;  ///< in the region or the served memory
+        std::uint64_t number = 0;  ///< of served memory
+        bool is_served = false;
+        bool is_later = false;  ///< it came after connect()
+    };
+    std::optional<Place> find_place(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
+    /// Why find_place() finds nothing.
+    Result<void> check(NodeId node, RemoteAddress at, std::uint64_t bytes) const {
+        return check_remote(node, at, bytes);
     }
     /// Longest payload of a message.
     std::size_t payload_bytes_max() const noexcept { return payload_bytes_max_; }
@@ -67,11 +109,11 @@ public:
     /// This node's memory of `handle`; empty when it is not registered.
     MutableBytes local(Handle handle) const noexcept;
 
-    /// `node`'s part of symmetric memory for loads and stores; nullptr where nothing is mapped.
+    /// `node`'s part of memory for loads and stores; nullptr where nothing is mapped.
     std::byte* mapped(Handle handle, NodeId node) const noexcept {
         const Registration* memory = find(handle);
-        const bool known = memory != nullptr && node.value < memory->peers.size();
-        return known ? memory->peers[node.value] : nullptr;
+        if (memory == nullptr || node.value >= nodes_ || !memory->is_of(node)) return nullptr;
+        return memory->mapped(node);
     }
 
     Submission try_read(const ReadParams& params) noexcept;
@@ -105,22 +147,51 @@ public:
     Endpoint& endpoint() noexcept { return endpoint_; }
     offload::Mode mode() const noexcept { return engine_.mode(); }
 
-    static constexpr std::uint32_t handles_max = 1024;
-
 private:
+    /// Handles are places in tables of so many registrations each, and how often the place was
+    /// used. The first table is always there; the upper half is of memory that all nodes have and
+    /// that came after connect(): nodes register own memory in orders of their own.
+    static constexpr std::uint32_t first_handles = 1024, tables_max = 4096;
+    static constexpr std::uint32_t place_bits = 22, place_mask = (1u << place_bits) - 1;
+    static constexpr std::uint32_t reused_behind = 1024;  ///< free places wait for so many others
+
+    enum class Sort : std::uint8_t { local, of_all, of_one, served };
     struct Registration {
         std::byte* local = nullptr;
         std::uint64_t bytes = 0;
+        std::uint64_t base = 0;             ///< in the region; a number if served
+        std::byte* const* peers = nullptr;  ///< of all nodes, where the provider maps the region
         RegionId region;
-        bool is_symmetric = false;
-        std::vector<std::byte*> peers;  ///< of symmetric memory, where the provider maps it
-        std::atomic<bool> valid{false};
+        NodeId owner{};  ///< of Sort::of_one and served
+        Sort sort = Sort::local;
+        std::atomic<std::uint32_t> tag{Handle::none};  ///< the handle that finds it
+        std::unique_ptr<std::byte*[]> own_peers;       ///< of allocate()
+
+        bool is_of(NodeId node) const noexcept {
+            return sort == Sort::of_all || (sort != Sort::local && owner == node);
+        }
+        std::byte* mapped(NodeId node) const noexcept {
+            std::byte* const start = peers == nullptr ? nullptr : peers[node.value];
+            return start == nullptr ? nullptr : start + base;
+        }
+    };
+    /// Places of handles. Under registering_.
+    struct Places {
+        std::uint32_t next, end;
+        std::deque<std::uint32_t> freed{};  ///< the handles that were there, the oldest first
     };
     const Registration* find(Handle handle) const noexcept {
-        if (handle.value >= handles_max) return nullptr;
-        const Registration& found = registrations_[handle.value];
-        // Acquire, pairs with register_local(): the rest was written before.
-        return found.valid.load(std::memory_order_acquire) ? &found : nullptr;
+        const std::uint32_t place = handle.value & place_mask;
+        const Registration* found = &registrations_[place % first_handles];
+        if (place >= first_handles) {
+            // Acquire, pairs with new_registration(): the table was made before.
+            const Registration* const table =
+                tables_[place / first_handles].load(std::memory_order_acquire);
+            if (table == nullptr) return nullptr;
+            found = table + place % first_handles;
+        }
+        // Acquire, pairs with publish(): the rest was written before.
+        return found->tag.load(std::memory_order_acquire) == handle.value ? found : nullptr;
     }
     static bool fits(const Registration& memory, std::uint64_t offset, std::uint64_t bytes) {
         return offset <= memory.bytes && bytes <= memory.bytes - offset;
@@ -129,14 +200,15 @@ private:
         if (node.value >= reachable_) return nullptr;
         const Registration* memory = find(at.handle);
         const bool good =
-            memory != nullptr && memory->is_symmetric && fits(*memory, at.offset, bytes);
+            memory != nullptr && memory->is_of(node) && fits(*memory, at.offset, bytes);
         return good ? memory : nullptr;
     }
     /// nullptr when the place is not registered.
     std::byte* place(LocalAddress at, std::uint64_t bytes) const noexcept {
         const Registration* memory = find(at.handle);
-        return memory != nullptr && fits(*memory, at.offset, bytes) ? memory->local + at.offset
-                                                                    : nullptr;
+        const bool good =
+            memory != nullptr && memory->local != nullptr && fits(*memory, at.offset, bytes);
+        return good ? memory->local + at.offset : nullptr;
     }
     Result<void> check_node(NodeId node) const;
     template <Work::Kind kind, class Params>
@@ -144,14 +216,21 @@ private:
                         LocalAddress here) noexcept;
     Result<void> check_remote(NodeId node, RemoteAddress at, std::uint64_t bytes) const;
     Result<void> check_local(const char* argument, LocalAddress at, std::uint64_t bytes) const;
-    Result<Registration*> new_registration();
+    struct Fresh {
+        Registration* memory;
+        Handle handle;
+    };
+    Result<Fresh> new_registration(Places& from);
+    static void publish(const Fresh& made) noexcept {
+        made.memory->tag.store(made.handle.value, std::memory_order_release);  // pairs with find()
+    }
     template <class Write>
     Submission submit(const Write& write, bool may_join) noexcept {
         return engine_.submit(write, may_join) ? Submission::accepted : Submission::again;
     }
     /// A request there is a packet, and several may share one.
     static bool is_far(const Registration& memory, NodeId node) noexcept {
-        return memory.peers[node.value] == nullptr;
+        return memory.mapped(node) == nullptr;
     }
     Submission send_directly(const MessageParams& params, const std::byte* payload) noexcept;
     static void arrived(void* context, NodeId from, Bytes body) noexcept;
@@ -168,9 +247,12 @@ private:
     std::size_t payload_bytes_max_;
     offload::Engine engine_;
     Latch registering_;
-    std::uint32_t handles_ = 0;
-    std::array<Registered, ActiveId::count> active_{};
-    std::array<Registration, handles_max> registrations_;
+    ServedMemory* served_ = nullptr;
+    Places own_{0, tables_max / 2 * first_handles};
+    Places later_{tables_max / 2 * first_handles, tables_max* first_handles - 1};
+    std::array<Registered, ActiveId::count + inner_messages> active_{};
+    std::array<Registration, first_handles> registrations_;
+    std::array<std::atomic<Registration*>, tables_max> tables_{};
 };
 
 }  // namespace hiroba::net

@@ -343,21 +343,31 @@ TEST(Async, refuses_wrong_messages_before_anything_is_sent) {
     }
 }
 
-TEST(Async, refuses_a_registration_beyond_the_last_and_keeps_the_others) {
+TEST(Async, keeps_thousands_of_registrations_and_takes_none_that_is_gone_for_another) {
     Node node{Mode::automatic};
-    std::byte bytes[16] = {};
-    Handle last;
-    for (std::uint32_t made = 1; made < Async::handles_max; ++made) {  // one is the node's memory
-        const auto handle = node.async->register_local(bytes);
-        ASSERT_TRUE(handle) << made;
-        last = *handle;
+    constexpr std::size_t count = 5000;
+    std::vector<std::byte> bytes(count);
+    std::vector<Handle> handles;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto handle = node.async->register_local({&bytes[i], 1});
+        ASSERT_TRUE(handle) << i;
+        handles.push_back(*handle);
     }
-    const auto beyond = node.async->register_local(bytes);
-    ASSERT_FALSE(beyond);
-    EXPECT_EQ(beyond.error().kind, ErrorKind::refused);
-    EXPECT_NE(beyond.error().text.find("beyond the 1024 there may be"), std::string::npos);
-    EXPECT_EQ(node.async->try_write({far_node, {last, 0}, {node.memory, 0}, 8, {}}),
-              Submission::accepted);
+    for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(node.async->local(handles[i]).data(), &bytes[i]) << i;
+    for (const Handle gone : handles) node.async->deregister(gone);
+    node.async->deregister(handles[7]);  // passed over
+    std::set<std::uint32_t> seen;
+    for (const Handle gone : handles) seen.insert(gone.value);
+    for (std::size_t i = 0; i < 10 * count; ++i) {
+        const auto handle = node.async->register_local(bytes);
+        ASSERT_TRUE(handle) << i;
+        ASSERT_TRUE(seen.insert(handle->value).second) << handle->value << " comes again";
+        node.async->deregister(*handle);
+    }
+    EXPECT_TRUE(node.async->local(handles[4000]).empty());
+    EXPECT_EQ(node.async->try_write({far_node, {handles[4000], 0}, {node.memory, 0}, 1, {}}),
+              Submission::refused);
     node.drain();
 }
 

@@ -160,6 +160,49 @@ static void signals(hiroba_net* net, hiroba_memory bulk) {
     INSIST(hiroba_net_wait_word(net, bulk, signal, HIROBA_LESS, 0, 2000000, NULL) == HIROBA_BUSY);
 }
 
+/* Memory of all ranks, of each rank, and the program's own, after connect; a swap of 16 bytes. */
+static void later(hiroba_net* net) {
+    const uint32_t next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+    hiroba_memory all = 0, there = 0;
+    uint64_t own[2] = {0, 0}, seen[2] = {0, 0};
+    INSIST(hiroba_net_allocate(net, 100000, &all) == HIROBA_OK);
+    const uint64_t* here = hiroba_net_local(net, all);
+    INSIST(here != NULL && here[0] == 0);
+    uint64_t word = 1000 + rank;
+    INSIST(hiroba_net_put(net, next, all, 99992, &word, 8) == HIROBA_OK);
+    EXPECT(hiroba_net_put(net, next, all, 99993, &word, 8), HIROBA_REFUSED, "which has 100000");
+    hiroba_net_barrier(net);
+    INSIST(here[12499] == 1000 + before);
+    const uint64_t pair[2] = {1 + rank, 2 + rank}, zeros[2] = {0, 0};
+    INSIST(hiroba_net_compare_swap128(net, next, all, 16, zeros, pair, seen) == HIROBA_OK);
+    INSIST(seen[0] == 0 && seen[1] == 0);
+    INSIST(hiroba_net_compare_swap128(net, next, all, 16, zeros, zeros, seen) == HIROBA_OK);
+    INSIST(seen[0] == 1 + rank && seen[1] == 2 + rank);
+    EXPECT(hiroba_net_compare_swap128(net, next, all, 8, zeros, pair, seen), HIROBA_REFUSED,
+           "no multiple");
+    INSIST(hiroba_net_free(net, all) == HIROBA_OK);
+    EXPECT(hiroba_net_free(net, all), HIROBA_REFUSED, "not of memory allocated after connect");
+
+    struct hiroba_exposed mine, *told = malloc(ranks * sizeof mine);
+    for (int brings = 0; brings < 2; ++brings) {
+        INSIST(hiroba_net_expose(net, brings ? own : NULL, 16, &mine) == HIROBA_OK);
+        hiroba_net_all_gather(net, &mine, sizeof mine, told);
+        INSIST(hiroba_net_attach(net, &told[next], &there) == HIROBA_OK);
+        INSIST(hiroba_net_atomic64(net, next, there, 8, HIROBA_ADD, 5, 0, &word) == HIROBA_OK);
+        INSIST(word == 0);
+        hiroba_net_barrier(net);
+        INSIST(hiroba_net_get(net, next, there, 8, &word, 8) == HIROBA_OK && word == 5);
+        hiroba_net_detach(net, there);
+        EXPECT(hiroba_net_get(net, next, there, 8, &word, 8), HIROBA_REFUSED, "not registered");
+        hiroba_net_barrier(net);
+        INSIST(hiroba_net_withdraw(net, &mine) == HIROBA_OK);
+        EXPECT(hiroba_net_withdraw(net, &mine), HIROBA_REFUSED, "is not exposed");
+    }
+    INSIST(own[1] == 5);
+    EXPECT(hiroba_net_expose(net, own, 0, &mine), HIROBA_REFUSED, "0 bytes");
+    free(told);
+}
+
 static void together(hiroba_net* net, struct mail* mail) {
     double values[3] = {1.5, (double)rank, -(double)rank};
     INSIST(hiroba_net_all_reduce(net, values, 3, HIROBA_DOUBLE, HIROBA_MAX) == HIROBA_OK);
@@ -215,7 +258,7 @@ static void refusals(hiroba_net* net, hiroba_memory memory) {
            "operation 2");
     EXPECT(hiroba_net_wake(net, ranks), HIROBA_REFUSED, "rank");
     hiroba_memory late = 0;
-    EXPECT(hiroba_net_allocate(net, 8, &late), HIROBA_NO_MEMORY, "before");
+    EXPECT(hiroba_net_allocate(net, (size_t)1 << 45, &late), HIROBA_NO_MEMORY, "no room for");
     EXPECT(hiroba_net_connect(net), HIROBA_NO_JOB, "second");
     INSIST(strcmp(hiroba_strerror(HIROBA_OK), "done") == 0);
 }
@@ -241,6 +284,7 @@ int main(void) {
     atomics(net, memory);
     signals(net, bulk);
     together(net, &mail);
+    later(net);
     refusals(net, memory);
     hiroba_net_barrier(net);
     if (rank == 0)

@@ -57,7 +57,11 @@ public:
     }
 
     void killed() {
+        const net::Handle served = served_of_victim();
         start_threads();
+        std::thread asking([&] {
+            while (self_ != victim_ && ask(served) == net::Ended::done) step();
+        });
         await_rounds(200);
         if (self_ == victim_) raise(SIGKILL);
         await([&] { return lost_.load() != 0 || is_mapped(); }, "that a node was lost");
@@ -69,6 +73,8 @@ public:
             step();
         }
         stop_threads();
+        asking.join();  // what waited for an answer has ended, and so does what is asked now
+        require(ask(served) == net::Ended::peer_lost, "a question to the dead, later");
         require(others_lost_.load() == 0, "a request to a node that lives was lost");
         require((lost_.load() != 0) != is_mapped(),
                 "requests to the dead, by mapped memory or not");
@@ -130,6 +136,20 @@ private:
             await([&] { return std::atomic_ref(here[1 + node]).load() != 0; }, "the other's end");
         }
         network_->wait_until([] { return false; }, 200'000'000);  // acknowledges what came last
+    }
+    /// Memory of the victim's own, which its handlers read for others.
+    net::Handle served_of_victim() {
+        const auto mine = network_->expose(std::span(mine_), &why_);
+        require(mine.has_value(), why_.c_str());
+        net::Exposed of_victim = *mine;
+        network_->broadcast(NodeId{victim_}, std::as_writable_bytes(std::span(&of_victim, 1)));
+        const auto attached = network_->attach(of_victim, &why_);
+        require(attached.has_value(), why_.c_str());
+        return *attached;
+    }
+    net::Ended ask(net::Handle served) {
+        std::array<std::byte, 100> bytes;
+        return network_->read(NodeId{victim_}, {served, 0}, bytes);
     }
     bool is_mapped() const { return network_->mapped(memory_, NodeId{victim_}) != nullptr; }
 

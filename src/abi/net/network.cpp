@@ -81,12 +81,18 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
     made->collectives_ = std::move(*collectives);
     made->async_ = std::make_unique<Async>(*made->endpoint_, mode_of(options.offload),
                                            options.queues, options.executors);
+    made->questions_ = std::make_unique<Questions>(*made->async_);
+    made->served_ = std::make_unique<ServedMemory>(*made->questions_);
+    made->async_->serve_by(*made->served_);
+    auto later = LaterMemory::make(*made->async_, *made->served_);
+    if (!later) return later.error();
+    made->later_ = std::move(*later);
     return made;
 }
 
 NetworkOver::~NetworkOver() {
     if (!connected_) return;
-    endpoint_->wait_until([this] { return async_->idle(); });
+    endpoint_->wait_until([this] { return idle(); });
     departures_->leave();
     collectives_->leave();
     if (surroundings_.leave) surroundings_.leave();
@@ -107,8 +113,8 @@ std::optional<Handle> NetworkOver::allocate(std::size_t bytes, std::string* why)
         return std::nullopt;
     }
     if (connected_) {
-        if (why != nullptr) *why = "memory allocated after connect(): allocate it before";
-        return std::nullopt;
+        const Result<Handle> made = later_->allocate(bytes, together());
+        return tell(made, why) ? std::optional(*made) : std::nullopt;
     }
     const Result<Handle> made = async_->allocate(bytes);
     if (!tell(made, why)) return std::nullopt;
@@ -123,6 +129,7 @@ Result<void> NetworkOver::begin() {
     if (auto done = endpoint_->connect(); !done) return with_allocations(done.error());
     async_->attach();
     collectives_->attach();
+    later_->attach();
     for (const auto& part : parts_)
         if (auto done = part(); !done) return done;
     surroundings_.start([this] { endpoint_->serve(); });

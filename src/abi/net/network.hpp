@@ -15,7 +15,10 @@
 #include "net/async.hpp"
 #include "net/collectives.hpp"
 #include "net/departures.hpp"
+#include "net/later_memory.hpp"
 #include "net/long_wait.hpp"
+#include "net/questions.hpp"
+#include "net/served_memory.hpp"
 
 namespace hiroba::net {
 
@@ -128,7 +131,9 @@ public:
         await_connect("calls wake()");
         endpoint_->wake(node);
     }
-    bool idle() const noexcept override { return async_->idle(); }
+    bool idle() const noexcept override { return async_->idle() && questions_->idle(); }
+    /// Ends what waits for answers of a node that is lost. Any thread.
+    void lose(NodeId node) noexcept { questions_->lose(node); }
     void barrier() noexcept override { together().barrier(); }
     void broadcast(NodeId root, std::span<std::byte> data) noexcept override {
         together().broadcast(root, data);
@@ -153,6 +158,12 @@ protected:
                       const Signal* signal, std::string* why) noexcept override;
     Ended atomic_word(const AtomicParams& params, std::uint64_t& old,
                       std::string* why) noexcept override;
+    bool free_together(Handle handle, std::string* why) override;
+    std::optional<Exposed> expose_memory(std::span<std::byte> own, std::string* why) override;
+    bool withdraw_memory(const Exposed& memory, std::string* why) override;
+    std::optional<Handle> attach_memory(const Exposed& memory, std::string* why) override;
+    Ended swap_wide(NodeId target, RemoteAddress at, const Wide& expected, const Wide& wanted,
+                    Wide& found, std::string* why) noexcept override;
 
 private:
     NetworkOver(std::unique_ptr<Endpoint> endpoint, Surroundings surroundings);
@@ -195,6 +206,9 @@ private:
     std::unique_ptr<Departures> departures_;
     std::unique_ptr<Collectives> collectives_;
     std::unique_ptr<Async> async_;
+    std::unique_ptr<Questions> questions_;
+    std::unique_ptr<ServedMemory> served_;
+    std::unique_ptr<LaterMemory> later_;
     std::vector<std::function<Result<void>()>> parts_;
     std::vector<Handle> allocated_;
     SetUp set_up_;

@@ -23,10 +23,11 @@ struct Job {
     Endpoint* endpoint = nullptr;
     std::unique_ptr<LossWatch> losses;
     std::thread service;
+    std::function<void(NodeId)> lost;  ///< beside the provider, is told of nodes that die
 
     Result<void> meet() {
         if (auto met = control->barrier(); !met) return met;
-        auto watch = LossWatch::start(info, endpoint->provider());
+        auto watch = LossWatch::start(info, endpoint->provider(), lost);
         if (!watch) return watch.error();
         losses = std::move(*watch);
         return {};
@@ -62,7 +63,10 @@ Result<std::unique_ptr<NetworkOver>> join_job(const Options& options) {
     auto endpoint = Endpoint::open(job->info, *job->control);
     if (!endpoint) return endpoint.error();
     job->endpoint = endpoint->get();
-    return NetworkOver::make(std::move(*endpoint), options, surroundings_of(job));
+    auto made = NetworkOver::make(std::move(*endpoint), options, surroundings_of(job));
+    // The watch ends before the network does.
+    if (made) job->lost = [network = made->get()](NodeId node) { network->lose(node); };
+    return made;
 }
 
 }  // namespace
