@@ -87,20 +87,16 @@ module hiroba
         end function
         integer(c_int) function hiroba_net_expose(net, own, bytes, exposed) bind(c)
             import :: c_int, c_ptr, c_size_t
-            type(c_ptr), value :: net
-            type(c_ptr), value :: own
+            type(c_ptr), value :: net, own, exposed
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: exposed
         end function
         integer(c_int) function hiroba_net_withdraw(net, exposed) bind(c)
             import :: c_int, c_ptr
-            type(c_ptr), value :: net
-            type(c_ptr), value :: exposed
+            type(c_ptr), value :: net, exposed
         end function
         integer(c_int) function hiroba_net_attach(net, exposed, memory) bind(c)
             import :: c_int, c_int32_t, c_ptr
-            type(c_ptr), value :: net
-            type(c_ptr), value :: exposed
+            type(c_ptr), value :: net, exposed
             integer(c_int32_t), intent(out) :: memory
         end function
         subroutine hiroba_net_detach(net, memory) bind(c)
@@ -110,17 +106,94 @@ module hiroba
         end subroutine
         integer(c_int) function hiroba_net_compare_swap128(net, rank, memory, offset, expected, wanted, found) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, expected, wanted, found
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
-            type(c_ptr), value :: expected, wanted, found
+        end function
+        integer(c_int) function hiroba_net_team(net, team) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: net
+            type(c_ptr), intent(out) :: team
+        end function
+        integer(c_int) function hiroba_team_split(team, color, key, part) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: team
+            integer(c_int32_t), value :: color, key
+            type(c_ptr), intent(out) :: part
+        end function
+        subroutine hiroba_team_free(team) bind(c)
+            import :: c_ptr
+            type(c_ptr), value :: team
+        end subroutine
+        integer(c_int32_t) function hiroba_team_member(team) bind(c)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: team
+        end function
+        integer(c_int32_t) function hiroba_team_members(team) bind(c)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: team
+        end function
+        integer(c_int32_t) function hiroba_team_rank(team, member) bind(c)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: team
+            integer(c_int32_t), value :: member
+        end function
+        integer(c_int) function hiroba_team_barrier(team, pending) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team, pending
+        end function
+        integer(c_int) function hiroba_team_broadcast(team, root, data, bytes, pending) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: team, data, pending
+            integer(c_int32_t), value :: root
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function hiroba_team_gather(team, root, mine, bytes, all, pending) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: team, mine, all, pending
+            integer(c_int32_t), value :: root
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function hiroba_team_all_gather(team, mine, bytes, all, pending) bind(c)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: team, mine, all, pending
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function hiroba_team_all_to_all(team, out, in, bytes, pending) bind(c)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: team, out, in, pending
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function hiroba_team_reduce(team, root, values, count, type, operation, pending) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: team, values, pending
+            integer(c_int32_t), value :: root
+            integer(c_size_t), value :: count
+            integer(c_int), value :: type, operation
+        end function
+        integer(c_int) function hiroba_team_all_reduce(team, values, count, type, operation, pending) bind(c)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: team, values, pending
+            integer(c_size_t), value :: count
+            integer(c_int), value :: type, operation
+        end function
+        integer(c_int) function hiroba_net_procedure(net, id, procedure, context) bind(c)
+            import :: c_funptr, c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: net, context
+            integer(c_int32_t), value :: id
+            type(c_funptr), value :: procedure
+        end function
+        integer(c_int) function hiroba_net_call(net, rank, id, arguments, bytes, result, result_bytes, pending) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: net, arguments, result, pending
+            integer(c_int32_t), value :: rank, id
+            integer(c_size_t), value :: bytes, result_bytes
         end function
         integer(c_int) function hiroba_net_handler(net, id, handler, context) bind(c)
             import :: c_funptr, c_int, c_int32_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, context
             integer(c_int32_t), value :: id
             type(c_funptr), value :: handler
-            type(c_ptr), value :: context
         end function
         integer(c_int) function hiroba_net_connect(net) bind(c)
             import :: c_int, c_ptr
@@ -154,99 +227,82 @@ module hiroba
         end function
         integer(c_int) function hiroba_net_get(net, rank, memory, offset, to, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, to
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
-            type(c_ptr), value :: to
             integer(c_size_t), value :: bytes
         end function
         integer(c_int) function hiroba_net_put(net, rank, memory, offset, from, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, from
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
-            type(c_ptr), value :: from
             integer(c_size_t), value :: bytes
         end function
         integer(c_int) function hiroba_net_put_signal(net, rank, memory, offset, from, bytes, signal, &
                 operation, value) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, from
             integer(c_int32_t), value :: rank, memory
-            integer(c_int64_t), value :: offset
-            type(c_ptr), value :: from
+            integer(c_int64_t), value :: offset, signal, value
             integer(c_size_t), value :: bytes
-            integer(c_int64_t), value :: signal
             integer(c_int), value :: operation
-            integer(c_int64_t), value :: value
         end function
         integer(c_int) function hiroba_net_wait_word(net, memory, offset, comparison, value, &
                 timeout_ns, found) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, found
             integer(c_int32_t), value :: memory
-            integer(c_int64_t), value :: offset
+            integer(c_int64_t), value :: offset, value, timeout_ns
             integer(c_int), value :: comparison
-            integer(c_int64_t), value :: value, timeout_ns
-            type(c_ptr), value :: found
         end function
         integer(c_int) function hiroba_net_atomic64(net, rank, memory, offset, operation, operand, &
                 expected, old) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, old
             integer(c_int32_t), value :: rank, memory
-            integer(c_int64_t), value :: offset
+            integer(c_int64_t), value :: offset, operand, expected
             integer(c_int), value :: operation
-            integer(c_int64_t), value :: operand, expected
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_net_atomic32(net, rank, memory, offset, operation, operand, &
                 expected, old) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
-            integer(c_int32_t), value :: rank, memory
+            type(c_ptr), value :: net, old
+            integer(c_int32_t), value :: rank, memory, operand, expected
             integer(c_int64_t), value :: offset
             integer(c_int), value :: operation
-            integer(c_int32_t), value :: operand, expected
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_net_atomic_double(net, rank, memory, offset, operation, operand, &
                 old) bind(c)
             import :: c_double, c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, old
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
             integer(c_int), value :: operation
             real(c_double), value :: operand
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_net_atomic_float(net, rank, memory, offset, operation, operand, &
                 old) bind(c)
             import :: c_float, c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, old
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
             integer(c_int), value :: operation
             real(c_float), value :: operand
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_net_start_get(net, rank, memory, offset, to, bytes, pending) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, to, pending
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
-            type(c_ptr), value :: to
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: pending
         end function
         integer(c_int) function hiroba_net_start_put(net, rank, memory, offset, from, bytes, pending) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, from, pending
             integer(c_int32_t), value :: rank, memory
             integer(c_int64_t), value :: offset
-            type(c_ptr), value :: from
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: pending
         end function
         type(c_ptr) function hiroba_pending_create() bind(c)
             import :: c_ptr
@@ -261,12 +317,9 @@ module hiroba
         end function
         integer(c_int) function hiroba_net_send(net, rank, id, arguments, count, payload, bytes) bind(c)
             import :: c_int, c_int32_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, arguments, payload
             integer(c_int32_t), value :: rank, id
-            type(c_ptr), value :: arguments
-            integer(c_size_t), value :: count
-            type(c_ptr), value :: payload
-            integer(c_size_t), value :: bytes
+            integer(c_size_t), value :: count, bytes
         end function
         subroutine hiroba_net_pause(net) bind(c)
             import :: c_ptr
@@ -283,16 +336,14 @@ module hiroba
         end subroutine
         subroutine hiroba_net_broadcast(net, root, data, bytes) bind(c)
             import :: c_int32_t, c_ptr, c_size_t
-            type(c_ptr), value :: net
+            type(c_ptr), value :: net, data
             integer(c_int32_t), value :: root
-            type(c_ptr), value :: data
             integer(c_size_t), value :: bytes
         end subroutine
         subroutine hiroba_net_all_gather(net, mine, bytes, all) bind(c)
             import :: c_ptr, c_size_t
-            type(c_ptr), value :: net, mine
+            type(c_ptr), value :: net, mine, all
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: all
         end subroutine
         subroutine hiroba_net_all_to_all(net, out, in, bytes) bind(c)
             import :: c_ptr, c_size_t
@@ -339,16 +390,14 @@ module hiroba
         end function
         integer(c_int) function hiroba_gas_allocate(gas, bytes, where, place) bind(c)
             import :: c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, where
             integer(c_int64_t), value :: bytes
-            type(c_ptr), value :: where
             integer(c_int64_t), intent(out) :: place
         end function
         integer(c_int) function hiroba_gas_allocate_together(gas, bytes, where, place) bind(c)
             import :: c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, where
             integer(c_int64_t), value :: bytes
-            type(c_ptr), value :: where
             integer(c_int64_t), intent(out) :: place
         end function
         integer(c_int) function hiroba_gas_free(gas, place) bind(c)
@@ -358,67 +407,56 @@ module hiroba
         end function
         integer(c_int) function hiroba_gas_share(gas, rank, bytes, where, first, count) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, where
             integer(c_int32_t), value :: rank
             integer(c_int64_t), value :: bytes
-            type(c_ptr), value :: where
             integer(c_int64_t), intent(out) :: first, count
         end function
         integer(c_int) function hiroba_gas_get(gas, from, to, bytes) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, to
             integer(c_int64_t), value :: from
-            type(c_ptr), value :: to
             integer(c_size_t), value :: bytes
         end function
         integer(c_int) function hiroba_gas_put(gas, to, from, bytes) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, from
             integer(c_int64_t), value :: to
-            type(c_ptr), value :: from
             integer(c_size_t), value :: bytes
         end function
         integer(c_int) function hiroba_gas_get_strided(gas, from, stride, bytes, count, to) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, to
             integer(c_int64_t), value :: from, stride
             integer(c_size_t), value :: bytes, count
-            type(c_ptr), value :: to
         end function
         integer(c_int) function hiroba_gas_put_strided(gas, to, stride, bytes, count, from) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, from
             integer(c_int64_t), value :: to, stride
             integer(c_size_t), value :: bytes, count
-            type(c_ptr), value :: from
         end function
         integer(c_int) function hiroba_gas_get_list(gas, from, bytes, count, to) bind(c)
             import :: c_int, c_ptr, c_size_t
-            type(c_ptr), value :: gas, from
+            type(c_ptr), value :: gas, from, to
             integer(c_size_t), value :: bytes, count
-            type(c_ptr), value :: to
         end function
         integer(c_int) function hiroba_gas_put_list(gas, to, bytes, count, from) bind(c)
             import :: c_int, c_ptr, c_size_t
-            type(c_ptr), value :: gas, to
+            type(c_ptr), value :: gas, to, from
             integer(c_size_t), value :: bytes, count
-            type(c_ptr), value :: from
         end function
         integer(c_int) function hiroba_gas_start_get(gas, from, to, bytes, pending) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, to, pending
             integer(c_int64_t), value :: from
-            type(c_ptr), value :: to
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: pending
         end function
         integer(c_int) function hiroba_gas_start_put(gas, to, from, bytes, pending) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, from, pending
             integer(c_int64_t), value :: to
-            type(c_ptr), value :: from
             integer(c_size_t), value :: bytes
-            type(c_ptr), value :: pending
         end function
         type(c_ptr) function hiroba_gas_pending_create() bind(c)
             import :: c_ptr
@@ -433,19 +471,16 @@ module hiroba
         end function
         integer(c_int) function hiroba_gas_atomic64(gas, at, operation, operand, expected, old) bind(c)
             import :: c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: gas
-            integer(c_int64_t), value :: at
+            type(c_ptr), value :: gas, old
+            integer(c_int64_t), value :: at, operand, expected
             integer(c_int), value :: operation
-            integer(c_int64_t), value :: operand, expected
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_gas_atomic32(gas, at, operation, operand, expected, old) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: gas
+            type(c_ptr), value :: gas, old
             integer(c_int64_t), value :: at
             integer(c_int), value :: operation
             integer(c_int32_t), value :: operand, expected
-            type(c_ptr), value :: old
         end function
         integer(c_int) function hiroba_gas_own(gas, first, bytes) bind(c)
             import :: c_int, c_int64_t, c_ptr
@@ -508,9 +543,8 @@ module hiroba
         end function
         subroutine hiroba_dsm_all_gather(dsm, value, all) bind(c)
             import :: c_int64_t, c_ptr
-            type(c_ptr), value :: dsm
+            type(c_ptr), value :: dsm, all
             integer(c_int64_t), value :: value
-            type(c_ptr), value :: all
         end subroutine
         subroutine hiroba_dsm_flush(dsm) bind(c)
             import :: c_ptr
@@ -533,10 +567,9 @@ module hiroba
         end function
         integer(c_int) function hiroba_dsm_atomic64(dsm, word, operation, operand, expected, old) bind(c)
             import :: c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: dsm, word
+            type(c_ptr), value :: dsm, word, old
             integer(c_int), value :: operation
             integer(c_int64_t), value :: operand, expected
-            type(c_ptr), value :: old
         end function
     end interface
 

@@ -196,6 +196,54 @@ HIROBA_API void hiroba_net_all_to_all(hiroba_net* net, const void* out, void* in
 HIROBA_API int hiroba_net_all_reduce(hiroba_net* net, void* values, size_t count, int type,
                                      int operation);
 
+/* Teams: some ranks in an order of their own, with collectives of their own: the same calls in the
+   same order on every member. Members have numbers from 0 in each team. */
+typedef struct hiroba_team hiroba_team;
+/* The team of all ranks; as many calls on every rank. */
+HIROBA_API int hiroba_net_team(hiroba_net* net, hiroba_team** team);
+/* Collective of `team`: members of one `color` become a team, ordered by `key`, then by their
+   numbers in `team`. Color UINT32_MAX: none, and *part is NULL. */
+HIROBA_API int hiroba_team_split(hiroba_team* team, uint32_t color, uint32_t key,
+                                 hiroba_team** part);
+/* Before the network is closed, with no collective under way. NULL: nothing. */
+HIROBA_API void hiroba_team_free(hiroba_team* team);
+HIROBA_API uint32_t hiroba_team_member(const hiroba_team* team); /* this rank's number */
+HIROBA_API uint32_t hiroba_team_members(const hiroba_team* team);
+/* The rank of a member. */
+HIROBA_API uint32_t hiroba_team_rank(const hiroba_team* team, uint32_t member);
+/* With `pending` they start the collective, whose memory is borrowed until hiroba_net_wait(), and
+   any number may be under way at once; with NULL they wait. `root` is a member's number. */
+HIROBA_API int hiroba_team_barrier(hiroba_team* team, hiroba_pending* pending);
+HIROBA_API int hiroba_team_broadcast(hiroba_team* team, uint32_t root, void* data, size_t bytes,
+                                     hiroba_pending* pending);
+/* `all`: members * bytes bytes at the root. */
+HIROBA_API int hiroba_team_gather(hiroba_team* team, uint32_t root, const void* mine, size_t bytes,
+                                  void* all, hiroba_pending* pending);
+HIROBA_API int hiroba_team_all_gather(hiroba_team* team, const void* mine, size_t bytes, void* all,
+                                      hiroba_pending* pending);
+HIROBA_API int hiroba_team_all_to_all(hiroba_team* team, const void* out, void* in, size_t bytes,
+                                      hiroba_pending* pending);
+/* As hiroba_net_all_reduce(), combined in brackets that depend on the number of members alone.
+   reduce: the result is at the root, elsewhere `values` are undefined. */
+HIROBA_API int hiroba_team_reduce(hiroba_team* team, uint32_t root, void* values, size_t count,
+                                  int type, int operation, hiroba_pending* pending);
+HIROBA_API int hiroba_team_all_reduce(hiroba_team* team, void* values, size_t count, int type,
+                                      int operation, hiroba_pending* pending);
+
+/* Runs for calls of its number, in a handler: it must not wait. @return the bytes it has written to
+   `result`, which has room for 4096. */
+typedef size_t (*hiroba_procedure)(void* context, uint32_t from, const void* arguments,
+                                   size_t bytes, void* result);
+/* Before connect: what runs for procedure `id`, 0 to 255, here. */
+HIROBA_API int hiroba_net_procedure(hiroba_net* net, uint32_t id, hiroba_procedure procedure,
+                                    void* context);
+/* Calls procedure `id` of `rank` with up to 60,000 bytes of arguments; `result` gets `result_bytes`
+   bytes: a procedure that returns another number ends the job. With `pending` it starts the call,
+   and `result` is borrowed until hiroba_net_wait(); with NULL it waits. */
+HIROBA_API int hiroba_net_call(hiroba_net* net, uint32_t rank, uint32_t id, const void* arguments,
+                               size_t bytes, void* result, size_t result_bytes,
+                               hiroba_pending* pending);
+
 /* --- gas: global memory whose pages move to the rank that works on them --------------------------
  */
 

@@ -69,6 +69,17 @@ struct Wide {
     bool operator==(const Wide&) const = default;
 };
 
+/// A call of Network::try_procedure_async(); hiroba/net_procedures.hpp makes them.
+struct ProcedureParams {
+    NodeId target{};
+    std::uint64_t id = 0;
+    std::span<const std::byte> fixed{};  ///< arguments, copied
+    std::span<const std::byte> bytes{};  ///< behind them, copied
+    std::span<std::byte> result{};       ///< of the very size; borrowed until the callback
+    Callback on_complete{};
+};
+class Team;
+
 /// Ends the process with a line: a Pending is destroyed while `requests` count in it.
 [[noreturn]] __attribute__((visibility("default"))) void end_with_requests(
     std::uint32_t requests) noexcept;
@@ -482,6 +493,13 @@ protected:
 
     NodeId self_;
     std::uint32_t nodes_ = 1;
+
+public:
+    /// The team of all nodes, which split() divides (hiroba/net_teams.hpp). The same number of
+    /// calls on every node; it waits for nobody.
+    virtual std::unique_ptr<Team> team() noexcept = 0;
+    /// What net_procedures.hpp is made of. Never refused: wrong arguments end the process.
+    virtual Submission try_procedure_async(const ProcedureParams& params) noexcept = 0;
 
 private:
     template <class T>

@@ -59,7 +59,8 @@ Submission Questions::try_ask(const Asking& asking,
                               const std::array<std::uint64_t, words_max>& words,
                               Bytes payload) noexcept {
     Endpoint& endpoint = async_.endpoint();
-    if (!offload::may_run_callback(this_thread()) || !endpoint.may_send(asking.to))
+    const bool is_handler = endpoint.in_handler();
+    if (!offload::may_run_callback(this_thread()) || (!is_handler && !endpoint.may_send(asking.to)))
         return Submission::again;
     const Slot* const slot = claim(asking);
     if (slot == nullptr) return Submission::again;
@@ -69,12 +70,18 @@ Submission Questions::try_ask(const Asking& asking,
     const wire::ActiveHeader header{Async::question_id.value, std::size(arguments)};
     const std::array<Bytes, 2> parts{wire::encode_active(header, arguments, head), payload};
     Post sent = Post::again;
-    endpoint.try_post(
-        [&] {
-            return endpoint.provider().send(asking.to, MessageKind::active, Urgency::wake_service,
-                                            parts);
-        },
-        sent);
+    if (is_handler) {
+        // It never waits there: what finds the queue full leaves with later polls.
+        endpoint.send(asking.to, MessageKind::active, Urgency::wake_service, parts);
+        sent = Post::done;
+    }
+    if (!is_handler)
+        endpoint.try_post(
+            [&] {
+                return endpoint.provider().send(asking.to, MessageKind::active,
+                                                Urgency::wake_service, parts);
+            },
+            sent);
     if (sent == Post::again) {
         // Otherwise its node was lost meanwhile, and it is over.
         if (!release(tag, State::asked)) return Submission::accepted;

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 BYTES = {"uint32_t": 4, "int32_t": 4, "hiroba_memory": 4, "int": 4, "float": 4, "uint64_t": 8, "int64_t": 8, "size_t": 8,
-         "double": 8, "hiroba_place": 8, "hiroba_handler": 8, "void": 0}
+         "double": 8, "hiroba_place": 8, "hiroba_handler": 8, "hiroba_procedure": 8, "void": 0}
 KINDS = {"c_int": 4, "c_int32_t": 4, "c_float": 4, "c_int64_t": 8, "c_size_t": 8, "c_double": 8, "c_ptr": 8, "c_funptr": 8}
 FLOATING = {"float", "double", "c_float", "c_double"}
 

@@ -203,6 +203,78 @@ static void later(hiroba_net* net) {
     free(told);
 }
 
+/* Halves and the whole, several collectives at once. */
+static void teams(hiroba_net* net) {
+    hiroba_team *all = NULL, *half = NULL, *none = NULL;
+    hiroba_pending* pending = hiroba_pending_create();
+    INSIST(hiroba_net_team(net, &all) == HIROBA_OK);
+    INSIST(hiroba_team_members(all) == ranks && hiroba_team_member(all) == rank);
+    INSIST(hiroba_team_split(all, rank % 2, ranks - rank, &half) == HIROBA_OK);
+    INSIST(hiroba_team_split(all, UINT32_MAX, 0, &none) == HIROBA_OK && none == NULL);
+    const uint32_t members = hiroba_team_members(half), mine = hiroba_team_member(half);
+    INSIST(members == (ranks + 1 - rank % 2) / 2 && hiroba_team_rank(half, mine) == rank);
+    double sum = rank + 0.5, least = rank;
+    int32_t *gathered = calloc(members, 4), *pieces = calloc(members, 4), *out = calloc(members, 4);
+    int32_t number = 100 + (int32_t)rank, text = mine == members - 1 ? 77 : 0;
+    for (uint32_t i = 0; i < members; ++i) out[i] = 10 * (int32_t)mine + (int32_t)i;
+    INSIST(hiroba_team_all_reduce(half, &sum, 1, HIROBA_DOUBLE, HIROBA_ADD, pending) == HIROBA_OK);
+    INSIST(hiroba_team_broadcast(half, members - 1, &text, 4, pending) == HIROBA_OK);
+    INSIST(hiroba_team_all_gather(half, &number, 4, gathered, pending) == HIROBA_OK);
+    INSIST(hiroba_team_barrier(half, pending) == HIROBA_OK);
+    INSIST(hiroba_team_reduce(all, ranks - 1, &least, 1, HIROBA_DOUBLE, HIROBA_MIN, pending) ==
+           HIROBA_OK);
+    INSIST(hiroba_team_all_to_all(half, out, pieces, 4, NULL) == HIROBA_OK);
+    INSIST(hiroba_net_wait(net, pending) == HIROBA_OK);
+    double wanted = 0;
+    for (uint32_t i = 0; i < members; ++i) {
+        const uint32_t of = hiroba_team_rank(half, i);
+        INSIST(of % 2 == rank % 2 && gathered[i] == 100 + (int32_t)of);
+        INSIST(pieces[i] == 10 * (int32_t)i + (int32_t)mine);
+        wanted += of + 0.5;
+    }
+    INSIST(sum == wanted && text == 77 && (rank != ranks - 1 || least == 0));
+    INSIST(hiroba_team_gather(half, 0, &number, 4, gathered, NULL) == HIROBA_OK);
+    EXPECT(hiroba_team_gather(half, members, &number, 4, gathered, NULL), HIROBA_REFUSED, "member");
+    EXPECT(hiroba_team_broadcast(half, 99, &text, 4, NULL), HIROBA_REFUSED, "member 99");
+    EXPECT(hiroba_team_all_reduce(half, &sum, 1, 9, HIROBA_ADD, NULL), HIROBA_REFUSED, "type 9");
+    EXPECT(hiroba_team_reduce(half, 0, &sum, 1, HIROBA_DOUBLE, HIROBA_OR, NULL), HIROBA_REFUSED,
+           "operation 2");
+    INSIST(hiroba_team_barrier(all, NULL) == HIROBA_OK);
+    hiroba_team_free(half);
+    hiroba_team_free(all);
+    hiroba_team_free(NULL);
+    hiroba_pending_destroy(pending);
+    free(gathered), free(pieces), free(out);
+}
+
+static size_t count_bytes(void* context, uint32_t from, const void* arguments, size_t bytes,
+                          void* result) {
+    uint64_t sum = from;
+    for (size_t i = 0; i < bytes; ++i) sum += ((const unsigned char*)arguments)[i];
+    *(int*)context += 1;
+    memcpy(result, &sum, sizeof sum);
+    return sizeof sum;
+}
+
+static void procedures(hiroba_net* net, const int* calls) {
+    enum { times = 50 };
+    const uint32_t next = (rank + 1) % ranks;
+    unsigned char bytes[times];
+    uint64_t sums[times] = {0};
+    memset(bytes, 2, sizeof bytes);
+    hiroba_pending* pending = hiroba_pending_create();
+    for (size_t i = 0; i < times; ++i)
+        INSIST(hiroba_net_call(net, next, 200, bytes, i, &sums[i], 8, pending) == HIROBA_OK);
+    INSIST(hiroba_net_wait(net, pending) == HIROBA_OK);
+    for (size_t i = 0; i < times; ++i) INSIST(sums[i] == rank + 2 * i);
+    INSIST(hiroba_net_call(net, rank, 200, NULL, 0, sums, 8, NULL) == HIROBA_OK && sums[0] == rank);
+    EXPECT(hiroba_net_call(net, ranks, 200, NULL, 0, sums, 8, NULL), HIROBA_REFUSED, "of rank");
+    EXPECT(hiroba_net_call(net, 0, 256, NULL, 0, sums, 8, NULL), HIROBA_REFUSED, "procedure 256");
+    hiroba_net_barrier(net);
+    INSIST(*calls == times + 1);
+    hiroba_pending_destroy(pending);
+}
+
 static void together(hiroba_net* net, struct mail* mail) {
     double values[3] = {1.5, (double)rank, -(double)rank};
     INSIST(hiroba_net_all_reduce(net, values, 3, HIROBA_DOUBLE, HIROBA_MAX) == HIROBA_OK);
@@ -265,6 +337,7 @@ static void refusals(hiroba_net* net, hiroba_memory memory) {
 
 int main(void) {
     struct mail mail = {0, 0};
+    int calls = 0;
     hiroba_net* net = NULL;
     hiroba_memory memory = 0, bulk = 0, none = 0;
     uint64_t word = 0;
@@ -277,6 +350,8 @@ int main(void) {
     INSIST(hiroba_net_allocate(net, 4096, &memory) == HIROBA_OK);
     INSIST(hiroba_net_allocate(net, room, &bulk) == HIROBA_OK);
     INSIST(hiroba_net_handler(net, 9, arrived, &mail) == HIROBA_OK);
+    INSIST(hiroba_net_procedure(net, 200, count_bytes, &calls) == HIROBA_OK);
+    EXPECT(hiroba_net_procedure(net, 256, count_bytes, &calls), HIROBA_REFUSED, "256");
     EXPECT(hiroba_net_handler(net, 64, arrived, &mail), HIROBA_REFUSED, "64");
     EXPECT(hiroba_net_get(net, 0, memory, 0, &word, 8), HIROBA_REFUSED, "connect");
     INSIST(hiroba_net_connect(net) == HIROBA_OK);
@@ -285,6 +360,8 @@ int main(void) {
     signals(net, bulk);
     together(net, &mail);
     later(net);
+    teams(net);
+    procedures(net, &calls);
     refusals(net, memory);
     hiroba_net_barrier(net);
     if (rank == 0)

@@ -31,7 +31,7 @@ FACES = {
         "net/all_memory.hpp",
         "net/async.hpp",
         "net/collectives.hpp",
-        "net/later_memory.hpp", "net/questions.hpp", "net/served_memory.hpp",
+        "net/later_memory.hpp", "net/questions.hpp", "net/served_memory.hpp", "net/teams.hpp",
         "net/loss_watch.hpp",
         "net/message_kind.hpp",
         "net/net.hpp",

@@ -12,11 +12,6 @@
 
 #include "abi/c/last_error.hpp"
 
-struct hiroba_pending {
-    hiroba::net::Pending pending;
-    std::uint32_t lost_before = 0;  ///< of those that were waited for before
-};
-
 namespace {
 
 namespace net = hiroba::net;
@@ -134,7 +129,11 @@ int hiroba_net_connect(hiroba_net* of) {
     std::string why;
     return of->network->connect(&why) ? HIROBA_OK : failed(HIROBA_NO_JOB, why);
 }
-void hiroba_net_close(hiroba_net* of) { delete of; }
+void hiroba_net_close(hiroba_net* of) {
+    const net::Network* const network = of == nullptr ? nullptr : of->network.get();
+    delete of;
+    hiroba_forget_procedures(network);
+}
 
 uint32_t hiroba_net_rank(const hiroba_net* of) { return of->network->self().value; }
 uint32_t hiroba_net_ranks(const hiroba_net* of) { return of->network->nodes(); }

@@ -87,6 +87,8 @@ Result<std::unique_ptr<NetworkOver>> NetworkOver::make(std::unique_ptr<Endpoint>
     auto later = LaterMemory::make(*made->async_, *made->served_);
     if (!later) return later.error();
     made->later_ = std::move(*later);
+    made->teams_ = std::make_unique<Teams>(*made->async_);
+    made->questions_->on(Questions::About::procedure, &NetworkOver::answer_procedure, made.get());
     return made;
 }
 

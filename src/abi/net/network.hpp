@@ -19,6 +19,7 @@
 #include "net/long_wait.hpp"
 #include "net/questions.hpp"
 #include "net/served_memory.hpp"
+#include "net/teams.hpp"
 
 namespace hiroba::net {
 
@@ -133,7 +134,12 @@ public:
     }
     bool idle() const noexcept override { return async_->idle() && questions_->idle(); }
     /// Ends what waits for answers of a node that is lost. Any thread.
-    void lose(NodeId node) noexcept { questions_->lose(node); }
+    void lose(NodeId node) noexcept {
+        questions_->lose(node);
+        teams_->lose(node);
+    }
+    std::unique_ptr<Team> team() noexcept override;
+    Submission try_procedure_async(const ProcedureParams& params) noexcept override;
     void barrier() noexcept override { together().barrier(); }
     void broadcast(NodeId root, std::span<std::byte> data) noexcept override {
         together().broadcast(root, data);
@@ -178,6 +184,7 @@ private:
             take_off(*count);
         return made;
     }
+    static void answer_procedure(void* context, const Questions::Asked& asked) noexcept;
     void take_off(std::atomic<std::uint32_t>& count) noexcept;
     template <class Params>
     std::string why(const Params& params) const {
@@ -209,6 +216,8 @@ private:
     std::unique_ptr<Questions> questions_;
     std::unique_ptr<ServedMemory> served_;
     std::unique_ptr<LaterMemory> later_;
+    std::unique_ptr<Teams> teams_;
+    std::atomic<std::uint32_t> teams_made_{0};
     std::vector<std::function<Result<void>()>> parts_;
     std::vector<Handle> allocated_;
     SetUp set_up_;
