@@ -17,6 +17,7 @@ static hiroba_pending* pending;
 static struct heap heap;
 static char* base;
 static size_t heap_bytes;
+shmem_team_t SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED;
 
 _Noreturn static void end(const char* call, const char* why) {
     fprintf(stderr, "PE %d: %s: %s\n", net == NULL ? -1 : shmem_my_pe(), call, why);
@@ -50,12 +51,18 @@ void shmem_init(void) {
     base = hiroba_net_local(net, memory);
     heap.free = heap_range_of(4096, heap_bytes, NULL); /* the first page has the offset 0 */
     heap_bytes += 4096;
+    check(hiroba_net_team(net, &SHMEM_TEAM_WORLD), "shmem_init");
+    uint32_t first = 0;
+    while (first != hiroba_net_rank(net) && hiroba_net_mapped(net, memory, first) == NULL) ++first;
+    check(hiroba_team_split(SHMEM_TEAM_WORLD, first, 0, &SHMEM_TEAM_SHARED), "shmem_init");
 }
 
 void shmem_finalize(void) {
     if (net == NULL) return;
     shmem_barrier_all();
     hiroba_pending_destroy(pending);
+    hiroba_team_free(SHMEM_TEAM_SHARED);
+    hiroba_team_free(SHMEM_TEAM_WORLD);
     hiroba_net_close(net);
     net = NULL;
 }
@@ -167,7 +174,54 @@ static uint64_t atomic(const void* at, size_t bytes, int operation, uint64_t ope
     return narrow;
 }
 
-/* --- all PEs ------------------------------------------------------------------------------------
+/* --- teams --------------------------------------------------------------------------------------
+ */
+
+int shmem_team_my_pe(shmem_team_t team) {
+    return team == SHMEM_TEAM_INVALID ? -1 : (int)hiroba_team_member(team);
+}
+int shmem_team_n_pes(shmem_team_t team) {
+    return team == SHMEM_TEAM_INVALID ? -1 : (int)hiroba_team_members(team);
+}
+int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
+                             const shmem_team_config_t* config, long mask, shmem_team_t* made) {
+    (void)config, (void)mask;
+    *made = SHMEM_TEAM_INVALID;
+    const int pes = shmem_team_n_pes(parent), last = start + (size - 1) * stride;
+    if (size < 1 || (stride == 0 && size > 1) || start < 0 || start >= pes || last < 0 ||
+        last >= pes)
+        return -1;
+    const int far = shmem_team_my_pe(parent) - start, step = stride == 0 ? 1 : stride;
+    const int is_in = far % step == 0 && far / step >= 0 && far / step < size;
+    check(
+        hiroba_team_split(parent, is_in ? 0 : UINT32_MAX, is_in ? (uint32_t)(far / step) : 0, made),
+        "shmem_team_split_strided");
+    return 0;
+}
+int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t* xconfig,
+                        long xmask, shmem_team_t* xaxis, const shmem_team_config_t* yconfig,
+                        long ymask, shmem_team_t* yaxis) {
+    (void)xconfig, (void)xmask, (void)yconfig, (void)ymask;
+    *xaxis = *yaxis = SHMEM_TEAM_INVALID;
+    if (parent == SHMEM_TEAM_INVALID || xrange < 1) return -1;
+    const uint32_t pe = hiroba_team_member(parent), across = (uint32_t)xrange;
+    check(hiroba_team_split(parent, pe / across, pe % across, xaxis), "shmem_team_split_2d");
+    check(hiroba_team_split(parent, pe % across, pe / across, yaxis), "shmem_team_split_2d");
+    return 0;
+}
+void shmem_team_destroy(shmem_team_t team) {
+    if (team != SHMEM_TEAM_WORLD && team != SHMEM_TEAM_SHARED) hiroba_team_free(team);
+}
+int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to) {
+    if (pe < 0 || pe >= shmem_team_n_pes(from)) return -1;
+    const uint32_t rank = hiroba_team_rank(from, (uint32_t)pe);
+    for (int other = 0; other < shmem_team_n_pes(to); ++other)
+        if (hiroba_team_rank(to, (uint32_t)other) == rank) return other;
+    return -1;
+}
+int shmem_team_sync(shmem_team_t team) { return hiroba_team_barrier(team, NULL); }
+
+/* --- collectives --------------------------------------------------------------------------------
  */
 
 void shmem_barrier_all(void) {
@@ -177,20 +231,14 @@ void shmem_barrier_all(void) {
 void shmem_sync_all(void) { hiroba_net_barrier(net); }
 
 int shmem_broadcastmem(shmem_team_t team, void* dest, const void* source, size_t bytes, int root) {
-    (void)team;
-    if (shmem_my_pe() == root) memmove(dest, source, bytes);
-    hiroba_net_broadcast(net, (uint32_t)root, dest, bytes);
-    return 0;
+    if (shmem_team_my_pe(team) == root) memmove(dest, source, bytes);
+    return hiroba_team_broadcast(team, (uint32_t)root, dest, bytes, NULL);
 }
 int shmem_fcollectmem(shmem_team_t team, void* dest, const void* source, size_t bytes) {
-    (void)team;
-    hiroba_net_all_gather(net, source, bytes, dest);
-    return 0;
+    return hiroba_team_all_gather(team, source, bytes, dest, NULL);
 }
 int shmem_alltoallmem(shmem_team_t team, void* dest, const void* source, size_t bytes) {
-    (void)team;
-    hiroba_net_all_to_all(net, source, dest, bytes);
-    return 0;
+    return hiroba_team_all_to_all(team, source, dest, bytes, NULL);
 }
 
 /* The lock is PE 0's word: 0 free, else the holder's number + 1. */
@@ -213,11 +261,11 @@ void shmem_clear_lock(long* lock) {
 #define DEFINE_REDUCE(NAME, TYPE, WHAT, COMBINED)                                         \
     int shmem_##NAME##_##WHAT##_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, \
                                        size_t count) {                                    \
-        (void)team;                                                                       \
-        const size_t pes = (size_t)shmem_n_pes();                                         \
+        const size_t pes = hiroba_team_members(team);                                     \
         TYPE* all = malloc(pes * count * sizeof *all + 1);                                \
         if (all == NULL) end("shmem_" #NAME "_" #WHAT "_reduce", "no memory");            \
-        hiroba_net_all_gather(net, source, count * sizeof *all, all);                     \
+        check(hiroba_team_all_gather(team, source, count * sizeof *all, all, NULL),       \
+              "a reduction");                                                             \
         for (size_t i = 0; i < count; ++i) {                                              \
             TYPE a = all[i];                                                              \
             for (size_t pe = 1; pe < pes; ++pe) {                                         \
@@ -272,12 +320,26 @@ void shmem_clear_lock(long* lock) {
     }                                                                                              \
     DEFINE_REDUCE(NAME, TYPE, sum, a + b)                                                          \
     DEFINE_REDUCE(NAME, TYPE, min, b < a ? b : a)                                                  \
-    DEFINE_REDUCE(NAME, TYPE, max, b > a ? b : a)
+    DEFINE_REDUCE(NAME, TYPE, max, b > a ? b : a)                                                  \
+    DEFINE_REDUCE(NAME, TYPE, prod, a* b)                                                          \
+    int shmem_##NAME##_broadcast(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count,  \
+                                 int root) {                                                       \
+        return shmem_broadcastmem(team, dest, source, count * sizeof *dest, root);                 \
+    }                                                                                              \
+    int shmem_##NAME##_fcollect(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count) { \
+        return shmem_fcollectmem(team, dest, source, count * sizeof *dest);                        \
+    }                                                                                              \
+    int shmem_##NAME##_alltoall(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count) { \
+        return shmem_alltoallmem(team, dest, source, count * sizeof *dest);                        \
+    }
 #define DEFINE_FETCH(NAME, TYPE, WHAT, OPERATION)                                                \
     TYPE shmem_##NAME##_atomic_fetch_##WHAT(TYPE* dest, TYPE value, int pe) {                    \
         return NAME##_of_word(atomic(dest, sizeof *dest, OPERATION, NAME##_word(value), 0, pe)); \
     }
 #define DEFINE_INTEGERS(NAME, TYPE)                                                               \
+    DEFINE_REDUCE(NAME, TYPE, and, a& b)                                                          \
+    DEFINE_REDUCE(NAME, TYPE, or, a | b)                                                          \
+    DEFINE_REDUCE(NAME, TYPE, xor, a ^ b)                                                         \
     DEFINE_FETCH(NAME, TYPE, add, HIROBA_ADD)                                                     \
     DEFINE_FETCH(NAME, TYPE, and, HIROBA_AND)                                                     \
     DEFINE_FETCH(NAME, TYPE, or, HIROBA_OR)                                                       \

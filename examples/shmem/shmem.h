@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    Role: a subset of OpenSHMEM 1.5 on hiroba/hiroba.h, as an example of a runtime on the C face:
-   symmetric heap, puts and gets, signals, atomics, waits, collectives of all PEs, locks. Global
-   variables are not symmetric: memory of shmem_malloc() is. Every PE enters main: hiroba run --spmd
-   -n N ./program. SHMEM_SYMMETRIC_SIZE: bytes of the heap, 64 MiB unless set. */
+   symmetric heap, puts and gets, signals, atomics, waits, teams and their collectives, locks.
+   Global variables are not symmetric: memory of shmem_malloc() is. Every PE enters main: hiroba run
+   --spmd -n N ./program. SHMEM_SYMMETRIC_SIZE: bytes of the heap, 64 MiB unless set. */
 #ifndef SHMEM_H
 #define SHMEM_H
 
@@ -16,8 +16,13 @@ extern "C" {
 enum { SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_GE, SHMEM_CMP_LT, SHMEM_CMP_LE };
 enum { SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD };
 enum { SHMEM_MAJOR_VERSION = 1, SHMEM_MINOR_VERSION = 5 };
-typedef int shmem_team_t;
-#define SHMEM_TEAM_WORLD 0 /* the one team there is */
+typedef struct hiroba_team* shmem_team_t;
+typedef struct {
+    int num_contexts;
+} shmem_team_config_t;
+#define SHMEM_TEAM_INVALID NULL
+extern shmem_team_t SHMEM_TEAM_WORLD;
+extern shmem_team_t SHMEM_TEAM_SHARED; /* PEs whose memory shmem_ptr() finds */
 
 void shmem_init(void);
 void shmem_finalize(void);
@@ -44,6 +49,18 @@ uint64_t shmem_signal_wait_until(uint64_t* signal, int comparison, uint64_t valu
 void shmem_quiet(void);
 void shmem_fence(void);
 
+/* Collectives of `parent`; 0, or -1 where the arguments fit no PEs. `config` is not looked at. */
+int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
+                             const shmem_team_config_t* config, long mask, shmem_team_t* made);
+int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t* xconfig,
+                        long xmask, shmem_team_t* xaxis, const shmem_team_config_t* yconfig,
+                        long ymask, shmem_team_t* yaxis);
+void shmem_team_destroy(shmem_team_t team);
+int shmem_team_my_pe(shmem_team_t team);
+int shmem_team_n_pes(shmem_team_t team);
+int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to);
+int shmem_team_sync(shmem_team_t team);
+
 void shmem_barrier_all(void);
 void shmem_sync_all(void);
 int shmem_broadcastmem(shmem_team_t team, void* dest, const void* source, size_t bytes, int root);
@@ -67,32 +84,43 @@ int shmem_test_lock(long* lock);
     X(size, size_t)
 #define SHMEM_NUMBERS_(X) SHMEM_INTEGERS_(X) X(float, float) X(double, double)
 
-#define SHMEM_DECLARE_COPIES_(NAME, TYPE)                                              \
-    void shmem_##NAME##_put(TYPE* dest, const TYPE* source, size_t count, int pe);     \
-    void shmem_##NAME##_get(TYPE* dest, const TYPE* source, size_t count, int pe);     \
-    void shmem_##NAME##_put_nbi(TYPE* dest, const TYPE* source, size_t count, int pe); \
-    void shmem_##NAME##_get_nbi(TYPE* dest, const TYPE* source, size_t count, int pe); \
-    void shmem_##NAME##_p(TYPE* dest, TYPE value, int pe);                             \
-    TYPE shmem_##NAME##_g(const TYPE* source, int pe);                                 \
-    TYPE shmem_##NAME##_atomic_fetch(const TYPE* source, int pe);                      \
-    void shmem_##NAME##_atomic_set(TYPE* dest, TYPE value, int pe);                    \
-    TYPE shmem_##NAME##_atomic_swap(TYPE* dest, TYPE value, int pe);                   \
-    int shmem_##NAME##_sum_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,   \
-                                  size_t count);                                       \
-    int shmem_##NAME##_min_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,   \
-                                  size_t count);                                       \
-    int shmem_##NAME##_max_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count);
-#define SHMEM_DECLARE_INTEGERS_(NAME, TYPE)                                                 \
-    TYPE shmem_##NAME##_atomic_fetch_add(TYPE* dest, TYPE value, int pe);                   \
-    void shmem_##NAME##_atomic_add(TYPE* dest, TYPE value, int pe);                         \
-    TYPE shmem_##NAME##_atomic_fetch_inc(TYPE* dest, int pe);                               \
-    void shmem_##NAME##_atomic_inc(TYPE* dest, int pe);                                     \
-    TYPE shmem_##NAME##_atomic_fetch_and(TYPE* dest, TYPE value, int pe);                   \
-    TYPE shmem_##NAME##_atomic_fetch_or(TYPE* dest, TYPE value, int pe);                    \
-    TYPE shmem_##NAME##_atomic_fetch_xor(TYPE* dest, TYPE value, int pe);                   \
-    TYPE shmem_##NAME##_atomic_compare_swap(TYPE* dest, TYPE expected, TYPE value, int pe); \
-    void shmem_##NAME##_wait_until(TYPE* word, int comparison, TYPE value);                 \
-    int shmem_##NAME##_test(TYPE* word, int comparison, TYPE value);
+#define SHMEM_DECLARE_COPIES_(NAME, TYPE)                                                         \
+    void shmem_##NAME##_put(TYPE* dest, const TYPE* source, size_t count, int pe);                \
+    void shmem_##NAME##_get(TYPE* dest, const TYPE* source, size_t count, int pe);                \
+    void shmem_##NAME##_put_nbi(TYPE* dest, const TYPE* source, size_t count, int pe);            \
+    void shmem_##NAME##_get_nbi(TYPE* dest, const TYPE* source, size_t count, int pe);            \
+    void shmem_##NAME##_p(TYPE* dest, TYPE value, int pe);                                        \
+    TYPE shmem_##NAME##_g(const TYPE* source, int pe);                                            \
+    TYPE shmem_##NAME##_atomic_fetch(const TYPE* source, int pe);                                 \
+    void shmem_##NAME##_atomic_set(TYPE* dest, TYPE value, int pe);                               \
+    TYPE shmem_##NAME##_atomic_swap(TYPE* dest, TYPE value, int pe);                              \
+    int shmem_##NAME##_sum_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,              \
+                                  size_t count);                                                  \
+    int shmem_##NAME##_min_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,              \
+                                  size_t count);                                                  \
+    int shmem_##NAME##_max_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,              \
+                                  size_t count);                                                  \
+    int shmem_##NAME##_prod_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,             \
+                                   size_t count);                                                 \
+    int shmem_##NAME##_broadcast(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count, \
+                                 int root);                                                       \
+    int shmem_##NAME##_fcollect(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count); \
+    int shmem_##NAME##_alltoall(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count);
+#define SHMEM_DECLARE_INTEGERS_(NAME, TYPE)                                                        \
+    TYPE shmem_##NAME##_atomic_fetch_add(TYPE* dest, TYPE value, int pe);                          \
+    void shmem_##NAME##_atomic_add(TYPE* dest, TYPE value, int pe);                                \
+    TYPE shmem_##NAME##_atomic_fetch_inc(TYPE* dest, int pe);                                      \
+    void shmem_##NAME##_atomic_inc(TYPE* dest, int pe);                                            \
+    TYPE shmem_##NAME##_atomic_fetch_and(TYPE* dest, TYPE value, int pe);                          \
+    TYPE shmem_##NAME##_atomic_fetch_or(TYPE* dest, TYPE value, int pe);                           \
+    TYPE shmem_##NAME##_atomic_fetch_xor(TYPE* dest, TYPE value, int pe);                          \
+    TYPE shmem_##NAME##_atomic_compare_swap(TYPE* dest, TYPE expected, TYPE value, int pe);        \
+    void shmem_##NAME##_wait_until(TYPE* word, int comparison, TYPE value);                        \
+    int shmem_##NAME##_test(TYPE* word, int comparison, TYPE value);                               \
+    int shmem_##NAME##_and_reduce(shmem_team_t team, TYPE* dest, const TYPE* source,               \
+                                  size_t count);                                                   \
+    int shmem_##NAME##_or_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count); \
+    int shmem_##NAME##_xor_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count);
 SHMEM_NUMBERS_(SHMEM_DECLARE_COPIES_)
 SHMEM_INTEGERS_(SHMEM_DECLARE_INTEGERS_)
 

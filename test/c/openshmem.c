@@ -151,9 +151,45 @@ static void together(void) {
     for (int i = 0; i < pes; ++i) INSIST(all[i] == 10 * i + me);
     shmem_broadcastmem(SHMEM_TEAM_WORLD, all, out, sizeof me, pes - 1);
     INSIST(all[0] == 10 * (pes - 1));
+    shmem_int_prod_reduce(SHMEM_TEAM_WORLD, all, out, 0);
+    int bit = 1 << me, bits = 0;
+    shmem_int_or_reduce(SHMEM_TEAM_WORLD, &bits, &bit, 1);
+    INSIST(bits == (1 << pes) - 1);
     shmem_sync_all();
     free(out);
     free(all);
+}
+
+/* Every second PE, backwards; rows and columns; and PEs that share memory. */
+static void teams(void) {
+    shmem_team_t odd, rows, columns;
+    const int count = pes / 2;
+    INSIST(shmem_team_split_strided(SHMEM_TEAM_WORLD, pes, 1, 1, NULL, 0, &odd) == -1);
+    if (count > 0) {
+        const int start = 1 + 2 * (count - 1);
+        INSIST(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, -2, count, NULL, 0, &odd) == 0);
+        INSIST((odd == SHMEM_TEAM_INVALID) == (me % 2 == 0));
+        if (odd != SHMEM_TEAM_INVALID) {
+            const int mine = shmem_team_my_pe(odd);
+            INSIST(shmem_team_n_pes(odd) == count && mine == (start - me) / 2);
+            INSIST(shmem_team_translate_pe(odd, mine, SHMEM_TEAM_WORLD) == me);
+            INSIST(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, odd) == -1);
+            int sum = 0, number = me;
+            INSIST(shmem_int_sum_reduce(odd, &sum, &number, 1) == 0 && sum == count * count);
+            shmem_team_destroy(odd);
+        }
+    }
+    INSIST(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &rows, NULL, 0, &columns) == 0);
+    INSIST(shmem_team_my_pe(rows) == me % 2 && shmem_team_my_pe(columns) == me / 2);
+    int all[16], first = me;
+    INSIST(shmem_int_fcollect(columns, all, &me, 1) == 0);
+    for (int i = 0; i < shmem_team_n_pes(columns); ++i) INSIST(all[i] == 2 * i + me % 2);
+    INSIST(shmem_int_broadcast(rows, &first, &me, 1, 0) == 0 && first == me - me % 2);
+    shmem_team_sync(rows);
+    shmem_team_destroy(rows);
+    shmem_team_destroy(columns);
+    const int shared = shmem_team_n_pes(SHMEM_TEAM_SHARED);
+    INSIST(shared == 1 || shared == pes);
 }
 
 int main(void) {
@@ -165,6 +201,7 @@ int main(void) {
     signals();
     atomics();
     together();
+    teams();
     shmem_barrier_all();
     if (me == 0) printf("OpenSHMEM on %d PEs: right\n", pes);
     fflush(stdout);
