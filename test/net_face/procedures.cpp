@@ -182,10 +182,11 @@ int lost() {
     const NodeId last{network->nodes() - 1};
     bool ran = false;
     if (network->self() == last) {
-        while (poked.load() < last.value) network->pause();
+        while (poked.load() < 2 * last.value) network->pause();
         raise(SIGKILL);
     }
     require(call<&poke>(*network, last).wait(), "a poke");
+    call<&poke>(*network, last);  // the answer to the first has come
     while (call<&insert>(*network, last, 1, 2).get()) step();
     const auto later = call<&insert>(*network, last, 1, 2).then([&](std::uint64_t) { ran = true; });
     require(!later.wait() && !ran, "a continuation of a dead node");

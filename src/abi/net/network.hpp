@@ -92,6 +92,9 @@ public:
     std::uint32_t executors() const noexcept override { return async_->executors(); }
     std::optional<Handle> allocate(std::size_t bytes, std::string* why) override;
     void on(ActiveId id, ActiveHandler handler, void* context) noexcept override {
+        // Those behind are the layer's own.
+        HIROBA_INVARIANT(id.value < ActiveId::count, "active message %u of %u", id.value,
+                         ActiveId::count);
         async_->on(id, handler, context);
     }
     bool connect(std::string* why) override;
