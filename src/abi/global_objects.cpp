@@ -54,9 +54,10 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
         const auto summary = omp::rewrite(target, hooks);
         if (!summary) return summary.error();
         log(LogLayer::omp, LogLevel::debug,
-            "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone",
+            "%s: %zu atomics and %zu flushes, %zu by jump, %zu by trap, %zu left alone; "
+            "%zu loops that wait",
             object.path.c_str(), summary->atomics, summary->flushes, summary->jumps, summary->traps,
-            summary->left_alone);
+            summary->left_alone, summary->waits);
     }
     return {};
 }

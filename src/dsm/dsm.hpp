@@ -229,6 +229,10 @@ public:
     virtual bool flush_aside() noexcept = 0;
     /// Whether a thread, here or elsewhere, has lately been seen to wait for a plain write.
     virtual bool somebody_spins() noexcept { return false; }
+    /// A loop of the thread's loads waits there for another thread's write, and has come round: it
+    /// returns when a next look is due, a short while later at most. Thread: any, with nothing
+    /// held.
+    virtual void await_write(const void*) noexcept {}
     /// Makes the release that other nodes have come to want; false: there is none. Nodes on threads
     /// of the machine have one of their own for this. Thread: any, with nothing held.
     virtual bool pay() noexcept { return false; }

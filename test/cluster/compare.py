@@ -107,6 +107,8 @@ def all_cases():
         Case("spin_on_flag.c"),
         Case("flags.c"),
         Case("flag_behind_pages.c"),
+        Case("wait_loops.c"),
+        Case("wait_loops.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks.c", tasks=True),
         Case("tasks.c", tasks=True, environment={"HIROBA_PROVIDER": "udp"}),
         Case("tasks_depend.c"),

@@ -146,8 +146,7 @@ constexpr std::uint16_t next_in_row(std::uint16_t row) noexcept {
 /// The waits of plain loads on the block, without its latch.
 struct SpinUse {
     std::atomic<std::uint8_t> waits{0};  ///< so much is expected of waiting in a load's fault
-    std::atomic<bool> closed{false};     ///< made inaccessible for that, not loaded since
-    bool is_waited_for() const noexcept { return waits.load(std::memory_order_relaxed) > 0; }
+    std::atomic<bool> in_vain{false};    ///< nothing came while the last of them lasted
 };
 
 /// One block at this node, in private memory.

@@ -106,8 +106,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const SlowPartOfQuantum slow{guess_.quantum, debts_.board()};
     await_last_look();
     const FaultUnderWay under_way{entries_[block], address, write};
-    if (write) entries_.passes().close(range);  // atomics let this write go first
-    close_waited_for(block);
+    if (write) entries_.passes().close(range);             // atomics let this write go first
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
     bool stays = false, absent = false;
@@ -136,7 +135,6 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
         return {};
     });
     if (word && word_at(*offset) != *word) note_spin(block);
-    if (!write && entries_[block].spin.is_waited_for()) guess_.spins.note_open(block);
     // Where a first write is itself a fault, what a write miss brings along would cost another.
     if (stays) return true;
     if (write && !absent) return open_ahead(block), true;

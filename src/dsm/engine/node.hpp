@@ -84,6 +84,7 @@ public:
     void others_rest(bool rest) noexcept override { flushes_.others_rest(rest); }
     bool flush_aside() noexcept override;
     bool somebody_spins() noexcept override;
+    void await_write(const void* address) noexcept override;
     bool pay() noexcept override;
     bool has_to_pay() noexcept override;
     bool owes_release() noexcept override;
@@ -268,8 +269,6 @@ private:
     static void on_spin_seen(void* self, NodeId from, Bytes body) noexcept;
     void await_written(BlockId block, std::uint64_t offset) noexcept;
     bool is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64_t word) noexcept;
-    void close_waited_for(BlockId except) noexcept;
-    void close_behind_atomic(BlockId block) noexcept;
     void pay_own() noexcept;
     void close(BlockId block) noexcept;
 

@@ -249,7 +249,6 @@ void Node::leave_atomic(void* address, std::size_t bytes) noexcept {
     open_version(block, token, wts);
     end_atomic(entry);
     if (options_.atomics == MemoryOptions::Atomics::acq_rel) races_.know_what_atomics_ordered();
-    close_behind_atomic(block);
 }
 
 }  // namespace hiroba::dsm

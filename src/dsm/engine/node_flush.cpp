@@ -59,7 +59,6 @@ bool Node::flush_aside() noexcept {
     bool found = false;
     if (is_alone_) return found;
     if (!somebody_spins() && guess_.rhythm.comes_soon(release_.number(), now_ns())) return found;
-    close_waited_for(Spins::no_block);
     on_runtime_stack([&] { found = flush_on_runtime_stack(Flusher::background, Others::running); });
     guess_.rhythm.pass_over(release_.number());
     return found;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: threads that wait for another node by plain loads, which nothing but a page fault can see.
-// Once a load was seen to wait for a block (note_spin), this node makes the block inaccessible
-// again when its threads have gone on, or have written to it by an atomic, and the next load's
-// fault waits a while for what the others write, makes the releases they want meanwhile, and brings
-// it. Invariant: a block is closed as if a notice had made it stale, which may happen at any time.
+// Role: threads that wait for another node by plain loads. A loop of them is known by its code and
+// tells each round (await_write): the block becomes inaccessible, and the next round's fault waits
+// a while for what the others write, makes the releases they want meanwhile, and brings it. Waits
+// that no code tells of are seen by what the background flusher brings (note_spin).
+// Invariant: a block is closed as if a notice had made it stale, which may happen at any time.
 // A wait decides when a load begins, never what it reads. It ends by itself, with nothing held.
 #include <mutex>
 
@@ -12,13 +12,13 @@
 #include "dsm/engine/node.hpp"
 #include "dsm/guess/bounded_wait.hpp"
 #include "dsm/messages.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
 namespace {
 constexpr std::uint64_t wait_ns = 60'000;  ///< more where releases take long
-constexpr std::uint64_t handed_on_ns = 500'000;
-constexpr std::uint8_t waits_max = 8;  ///< halved by each wait in vain
+constexpr std::uint8_t waits_max = 8;      ///< halved by each wait in vain
 }  // namespace
 
 bool Node::somebody_spins() noexcept { return guess_.spins.are_seen(now_ns()); }
@@ -55,7 +55,6 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     SpinUse& spin = entries_[block].spin;
     const std::uint8_t waits = spin.waits.load(std::memory_order_relaxed);
     if (waits == 0 || is_pinned(offset)) return;
-    spin.closed.store(false, std::memory_order_relaxed);
     const std::uint64_t word = word_at(offset);
     // The bytes behind the flag are there at once each time.
     if (is_written_elsewhere(block, offset, word))
@@ -73,6 +72,33 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
         }
     });
     spin.waits.store(came ? waits_max : waits / 2, std::memory_order_relaxed);
+    spin.in_vain.store(!came, std::memory_order_relaxed);
+}
+
+// The first round that comes back tells as much as note_spin() does. Others are told once a wait
+// was in vain: what atomics write is found at its home. A thread of this node may write it as well.
+void Node::await_write(const void* address) noexcept {
+    const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
+    if (!offset || is_alone_) return;
+    constexpr std::uint64_t written_here_ns = 1'000;
+    const std::uint64_t word = word_at(*offset);
+    // What this thread has written before it waits, another may wait for.
+    const bool begins = thread_part().begins_to_wait(*offset, word);
+    if (begins) {
+        on_runtime_stack([&] {
+            pay_own();
+            if (somebody_spins()) flush_on_runtime_stack(Flusher::background, Others::running);
+        });
+    }
+    for (BoundedWait wait{now_ns(), written_here_ns}; !wait.is_over(); wait.pause())
+        if (word_at(*offset) != word) return;
+    const BlockId block = block_at(*offset);
+    BlockEntry& entry = entries_[block];
+    entry.spin.waits.store(waits_max, std::memory_order_relaxed);
+    if (entry.spin.in_vain.load(std::memory_order_relaxed)) note_spin(block);
+    if (!entry.latch.try_lock()) return;
+    close(block);
+    entry.latch.unlock();
 }
 
 // Whether the word that the program has last seen there as `word` is another at its home.
@@ -82,33 +108,6 @@ bool Node::is_written_elsewhere(BlockId block, std::uint64_t offset, std::uint64
     if (!home || home->node == self_) return false;
     const std::size_t in_block = space_.offset_in_block(offset) & ~std::size_t{7};
     return copies_.word_of(home->node, block, in_block) != word;
-}
-
-// A thread of this node has come upon something else: the block that it waited for, it may wait for
-// once more. With no latch.
-void Node::close_waited_for(BlockId except) noexcept {
-    const BlockId open = guess_.spins.open();
-    if (open == Spins::no_block || open == except) return;
-    BlockEntry& entry = entries_[open];
-    // A thread that hands the block on by atomics closes it then.
-    const bool by_program = except != Spins::no_block;
-    if (by_program && now_ns() - entry.atomics.at_ns < handed_on_ns) return;
-    if (!guess_.spins.take_open(open) || !entry.latch.try_lock()) return;
-    close(open);
-    entry.latch.unlock();
-}
-
-// With nothing held. Where no load has come since the last time, nobody waits by loads.
-void Node::close_behind_atomic(BlockId block) noexcept {
-    BlockEntry& entry = entries_[block];
-    const std::uint8_t waits = entry.spin.waits.load(std::memory_order_relaxed);
-    if (waits == 0) return;
-    pay_own();  // the node that waits for the atomic asks for this release next
-    if (entry.spin.closed.load(std::memory_order_relaxed))
-        entry.spin.waits.store(waits / 2, std::memory_order_relaxed);
-    if (!entry.latch.try_lock()) return;
-    close(block);
-    entry.latch.unlock();
 }
 
 // With the latch. As an acquire does with a block that is stale, and in its role: a release under
@@ -135,7 +134,6 @@ void Node::close(BlockId block) noexcept {
         take(entry, changed ? BlockEvent::found_changed : BlockEvent::found_equal);
     if (has(next.work, BlockWork::remember)) put_on_unmerged(block);
     entry.state = next.next;
-    entry.spin.closed.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace hiroba::dsm

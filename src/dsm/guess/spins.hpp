@@ -7,15 +7,11 @@
 #include <atomic>
 #include <cstdint>
 
-#include "dsm/protocol/signature.hpp"
-
 namespace hiroba::dsm {
 
 /// The waits of a node. Thread: any; async-signal-safe.
 class Spins {
 public:
-    static constexpr BlockId no_block = ~BlockId{0};
-
     /// A thread here or elsewhere was seen to wait so.
     void note_seen(std::uint64_t now_ns) noexcept { set(seen_at_ns_, now_ns); }
     /// Whether that was a short while ago.
@@ -40,15 +36,6 @@ public:
         return now_ns - get(acquired_aside_ns_) < at_once_ns;
     }
 
-    /// A load that loads wait for has opened the block.
-    void note_open(BlockId block) noexcept { open_.store(block + 1, std::memory_order_relaxed); }
-    /// The block that loads waited for last, if it is accessible since; no_block: none.
-    BlockId open() const noexcept { return open_.load(std::memory_order_relaxed) - 1; }
-    /// False: it is `block` no more.
-    bool take_open(BlockId block) noexcept {
-        return open_.exchange(0, std::memory_order_relaxed) == block + 1;
-    }
-
 private:
     friend class NodeView;
 
@@ -60,10 +47,9 @@ private:
         time.store(ns, std::memory_order_relaxed);
     }
 
-    Time seen_at_ns_{0};                  ///< 0: none ever
-    Time told_at_ns_{0};                  ///< when the others were last told of one here
-    Time acquired_aside_ns_{0};           ///< when the background flusher last acquired
-    std::atomic<std::uint32_t> open_{0};  ///< + 1; 0: none
+    Time seen_at_ns_{0};         ///< 0: none ever
+    Time told_at_ns_{0};         ///< when the others were last told of one here
+    Time acquired_aside_ns_{0};  ///< when the background flusher last acquired
 };
 
 }  // namespace hiroba::dsm

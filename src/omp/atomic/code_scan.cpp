@@ -9,28 +9,18 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "omp/atomic/decoded.hpp"
 #include "omp/atomic/quick_length.hpp"
+#include "omp/atomic/wait_loops.hpp"
 
 namespace hiroba::omp {
 namespace {
-
-struct Decoded {
-    ZydisDecodedInstruction instruction;
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
 
 bool is_locked(const ZydisDecodedInstruction& instruction) {
     if (instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) return true;
     // xchg with memory locks the bus without the prefix; mod 3 is a register.
     return instruction.mnemonic == ZYDIS_MNEMONIC_XCHG && instruction.raw.modrm.offset != 0 &&
            instruction.raw.modrm.mod != 3;
-}
-
-const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
-    for (int i = 0; i < decoded.instruction.operand_count_visible; ++i) {
-        if (decoded.operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) return &decoded.operands[i];
-    }
-    return nullptr;
 }
 
 bool names_stack_pointer(const Decoded& decoded) {
@@ -70,36 +60,15 @@ std::int8_t bit_register_of(const Decoded& decoded) {
 
 /// Fills in the encoding; false when the form has no trampoline.
 bool describe(const Decoded& decoded, CodeSite& site) {
-    const ZydisDecodedInstruction& instruction = decoded.instruction;
     const ZydisDecodedOperand* memory = memory_operand(decoded);
-    site.length = instruction.length;
+    site.length = decoded.instruction.length;
     if (is_fence(decoded, memory)) {
         site.kind = SiteKind::flush;
         return true;
     }
-    if (memory == nullptr || names_stack_pointer(decoded)) return false;
-    if (memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS) {
+    if (memory == nullptr || names_stack_pointer(decoded) ||
+        !describe_operand(decoded, memory, site))
         return false;
-    }
-    site.short_addresses = instruction.address_width == 32;
-    if (memory->mem.base == ZYDIS_REGISTER_RSP) {
-        site.addressing = Addressing::stack;
-    } else if (memory->mem.base == ZYDIS_REGISTER_RIP) {
-        site.addressing = Addressing::instruction;
-    }
-    if (memory->mem.base == ZYDIS_REGISTER_ESP || memory->mem.base == ZYDIS_REGISTER_EIP) {
-        return false;
-    }
-    const auto& raw = instruction.raw;
-    site.operand_bytes = static_cast<std::uint8_t>(memory->size / 8);
-    site.modrm_offset = raw.modrm.offset;
-    site.displacement_offset = raw.disp.size != 0 ? raw.disp.offset : 0;
-    site.displacement = static_cast<std::int32_t>(raw.disp.value);
-    site.operand_end = static_cast<std::uint8_t>(
-        raw.disp.size != 0 ? raw.disp.offset + raw.disp.size / 8
-                           : (raw.sib.offset != 0 ? raw.sib.offset : raw.modrm.offset) + 1);
-    site.rex =
-        static_cast<std::uint8_t>(raw.rex.W << 3 | raw.rex.R << 2 | raw.rex.X << 1 | raw.rex.B);
     site.bit_register = bit_register_of(decoded);
     return true;
 }
@@ -119,10 +88,8 @@ public:
         while (at < range.end()) {
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
             if (const auto quick = look_quickly(bytes, range.end() - at); quick.length != 0) {
-                if (quick.is_branch) {
-                    targets_.push_back(at + quick.length +
-                                       static_cast<std::uintptr_t>(std::int64_t{quick.distance}));
-                }
+                if (quick.is_branch) branch(at, quick);
+                if (jumps_by_table(bytes, quick.length)) tables_.push_back(at);
                 note(at);
                 at += quick.length;
                 continue;
@@ -146,12 +113,15 @@ public:
 
     CodeScan finish() {
         std::sort(targets_.begin(), targets_.end());
+        std::sort(tables_.begin(), tables_.end());
+        add_loops();
         std::sort(scan_.sites.begin(), scan_.sites.end(),
                   [](const CodeSite& a, const CodeSite& b) { return a.address < b.address; });
         for (std::size_t i = 0; i < scan_.sites.size(); ++i) {
             CodeSite& site = scan_.sites[i];
             const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.address);
-            const bool entered = next != targets_.end() && *next < site.address + site.length;
+            const bool entered = site.kind != SiteKind::wait && next != targets_.end() &&
+                                 *next < site.address + site.length;
             site.by_trap = site.length < jump_bytes || entered;
             site.may_borrow = site.by_trap && !entered && behind_stays(i);
             forget_entered(site);
@@ -160,6 +130,49 @@ public:
     }
 
 private:
+    void branch(std::uintptr_t at, const QuickInstruction& quick) {
+        const std::uintptr_t end = at + quick.length;
+        const std::uintptr_t target =
+            end + static_cast<std::uintptr_t>(std::int64_t{quick.distance});
+        targets_.push_back(target);
+        if (target >= at || target < sections_.back().address) return;
+        if (WaitLoop loop = wait_loop_at(target, end); !loop.steps.empty())
+            scan_.loops.push_back(std::move(loop));
+    }
+
+    /// A jump to an address that is loaded or reckoned, not one through a slot (as stubs have).
+    static bool jumps_by_table(const std::uint8_t* code, std::size_t length) {
+        std::size_t at = 0;
+        while (at + 1 < length && (code[at] == 0x3e || (code[at] & 0xf0) == 0x40)) ++at;
+        constexpr std::uint8_t number = 4, relative = 0x05;
+        return at + 1 < length && code[at] == 0xff && (code[at + 1] >> 3 & 7) == number &&
+               (code[at + 1] & 0xc7) != relative;
+    }
+
+    /// Whether such a jump lies where it may be of the same function.
+    bool has_table_near(std::uintptr_t address) const {
+        constexpr std::uintptr_t function_bytes = std::uintptr_t{1} << 16;
+        const auto next = std::lower_bound(tables_.begin(), tables_.end(),
+                                           address > function_bytes ? address - function_bytes : 0);
+        return next != tables_.end() && *next < address + function_bytes;
+    }
+
+    /// The places of the jumps to copies of the loops.
+    void add_loops() {
+        std::uintptr_t taken_to = 0;
+        for (const WaitLoop& loop : scan_.loops) {
+            CodeSite site;
+            site.kind = SiteKind::wait;
+            site.address = loop.place_of_jump(targets_);
+            if (site.address == 0 || loop.begin() < taken_to) continue;
+            taken_to = loop.end();
+            // What lies behind the jump may be entered; by a table, what it would cover as well.
+            site.length = has_table_near(site.address) ? loop.length_at(site.address) : jump_bytes;
+            site.loop = &loop;
+            scan_.sites.push_back(site);
+        }
+    }
+
     /// Remembers one of the last instructions.
     void note(std::uintptr_t at) {
         if (before_.size() == before_most) before_.erase(before_.begin());
@@ -211,9 +224,49 @@ private:
     std::vector<std::uintptr_t> before_;  ///< addresses of the last instructions
     std::vector<dsm::AddressRange> sections_;
     std::vector<std::uintptr_t> targets_;  ///< of direct branches
+    std::vector<std::uintptr_t> tables_;   ///< jumps whose targets are not known
 };
 
 }  // namespace
+
+const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
+    for (int i = 0; i < decoded.instruction.operand_count_visible; ++i) {
+        if (decoded.operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) return &decoded.operands[i];
+    }
+    return nullptr;
+}
+
+bool describe_operand(const Decoded& decoded, const ZydisDecodedOperand* memory, CodeSite& site) {
+    const ZydisDecodedInstruction& instruction = decoded.instruction;
+    if (memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS) {
+        return false;
+    }
+    site.short_addresses = instruction.address_width == 32;
+    if (memory->mem.base == ZYDIS_REGISTER_RSP) {
+        site.addressing = Addressing::stack;
+    } else if (memory->mem.base == ZYDIS_REGISTER_RIP) {
+        site.addressing = Addressing::instruction;
+    }
+    if (memory->mem.base == ZYDIS_REGISTER_ESP || memory->mem.base == ZYDIS_REGISTER_EIP) {
+        return false;
+    }
+    const auto& raw = instruction.raw;
+    site.operand_bytes = static_cast<std::uint8_t>(memory->size / 8);
+    site.modrm_offset = raw.modrm.offset;
+    site.displacement_offset = raw.disp.size != 0 ? raw.disp.offset : 0;
+    site.displacement = static_cast<std::int32_t>(raw.disp.value);
+    site.operand_end = static_cast<std::uint8_t>(
+        raw.disp.size != 0 ? raw.disp.offset + raw.disp.size / 8
+                           : (raw.sib.offset != 0 ? raw.sib.offset : raw.modrm.offset) + 1);
+    site.rex =
+        static_cast<std::uint8_t>(raw.rex.W << 3 | raw.rex.R << 2 | raw.rex.X << 1 | raw.rex.B);
+    return raw.modrm.offset != 0;
+}
+
+CodeScan::CodeScan() = default;
+CodeScan::CodeScan(CodeScan&&) noexcept = default;
+CodeScan& CodeScan::operator=(CodeScan&&) noexcept = default;
+CodeScan::~CodeScan() = default;
 
 CodeScan scan_code(std::span<const CodeSection> sections) {
     Sweep sweep;

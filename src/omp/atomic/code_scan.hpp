@@ -13,7 +13,11 @@
 
 namespace hiroba::omp {
 
-enum class SiteKind : std::uint8_t { atomic, flush };
+enum class SiteKind : std::uint8_t {
+    atomic,
+    flush,
+    wait,  ///< a loop that waits by loads alone (wait_loops.hpp)
+};
 
 /// How the memory operand's address is made.
 enum class Addressing : std::uint8_t {
@@ -24,7 +28,10 @@ enum class Addressing : std::uint8_t {
 
 inline constexpr std::uint8_t jump_bytes = 5;
 
-/// One instruction to rewrite. Offsets count from `address`; 0 means there is no such part.
+struct WaitLoop;
+
+/// One instruction to rewrite, or the rest of a loop from there on. Offsets count from `address`; 0
+/// means there is no such part.
 struct CodeSite {
     std::uintptr_t address = 0;
     SiteKind kind = SiteKind::atomic;
@@ -43,11 +50,18 @@ struct CodeSite {
     bool by_trap = false;  ///< no room for a jump
     /// A by_trap that has room for one whose last bytes are those of the instruction behind.
     bool may_borrow = false;
-    LastOperation last;  ///< where it ends its function as a reduction does
+    LastOperation last;              ///< where it ends its function as a reduction does
+    const WaitLoop* loop = nullptr;  ///< of a SiteKind::wait; the scan's
 };
 
 struct CodeScan {
+    CodeScan();
+    CodeScan(CodeScan&&) noexcept;
+    CodeScan& operator=(CodeScan&&) noexcept;
+    ~CodeScan();
+
     std::vector<CodeSite> sites;  ///< ascending
+    std::vector<WaitLoop> loops;
     std::size_t left_alone = 0;
     std::size_t undecodable_bytes = 0;
     /// Some instruction has a VEX, EVEX or XOP prefix, or cannot be decoded: the code may have more

@@ -17,6 +17,9 @@ AtomicHooks hooks_on(dsm::SharedMemory& memory, bool sequential) {
     memory.let_atomics_go_by();
     hooks.own = memory.own_atomics();
     hooks.flush = [](void* context) noexcept { static_cast<dsm::SharedMemory*>(context)->flush(); };
+    hooks.waits = [](void* context, void* address) noexcept {
+        static_cast<dsm::SharedMemory*>(context)->await_write(address);
+    };
     hooks.leaves_to_join = &leave_to_join;
     hooks.sequential = sequential;
     hooks.block_bytes = memory.map().shape().block_bytes;

@@ -28,7 +28,10 @@
 //    saved.
 // 4. Operands that are relative to the instruction or on the stack are counted anew, because the
 //    trampoline lies elsewhere and has moved the stack pointer.
-// 5. Time. Other threads of the process must not run the code while it is changed: rewrite() is
+// 5. Loads. A loop that waits by loads alone has no such instruction; it is found by its form
+//    (wait_loops.hpp), and a copy of it runs that tells the shared memory, round by round, what it
+//    waits for.
+// 6. Time. Other threads of the process must not run the code while it is changed: rewrite() is
 //    called before the program's threads exist, or, for libraries that are opened later, before the
 //    loader has relocated them.
 #include "omp/atomic/rewriter.hpp"
@@ -49,6 +52,7 @@
 #include "omp/atomic/machine_code.hpp"
 #include "omp/atomic/slow_path.hpp"
 #include "omp/atomic/trampoline.hpp"
+#include "omp/atomic/wait_loops.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -64,14 +68,17 @@ struct Patch {
 /// addressed outside of it is data among the code (tables of libcrypto), taken for an instruction.
 dsm::AddressRange reach_of(const CodeScan& scan, dsm::AddressRange object) {
     std::uintptr_t low = scan.sites.front().address, high = scan.sites.back().address;
-    for (const CodeSite& site : scan.sites) {
-        if (site.addressing != Addressing::instruction) continue;
+    const auto add = [&](const CodeSite& site) {
+        if (site.addressing != Addressing::instruction) return;
         const auto distance = static_cast<std::uintptr_t>(std::int64_t{site.displacement});
         const std::uintptr_t operand = site.address + site.length + distance;
-        if (!object.contains(operand)) continue;
+        if (!object.contains(operand)) return;
         low = std::min(low, operand);
         high = std::max(high, operand);
-    }
+    };
+    for (const CodeSite& site : scan.sites) add(site);
+    for (const WaitLoop& loop : scan.loops)
+        for (const LoopStep& step : loop.steps) add(step.code);
     return {low, high + page_bytes - low};
 }
 
@@ -91,7 +98,9 @@ std::vector<Patch> make_trampolines(TrampolineZone& zone, LandingPads& pads, con
         std::uintptr_t target = site.by_trap ? 0 : trampoline;
         if (site.may_borrow) target = pads.add(site, trampoline);
         patches.push_back({site, trampoline, target});
-        ++(site.kind == SiteKind::flush ? summary.flushes : summary.atomics);
+        ++(site.kind == SiteKind::flush  ? summary.flushes
+           : site.kind == SiteKind::wait ? summary.waits
+                                         : summary.atomics);
         ++(target == 0 ? summary.traps : summary.jumps);
     }
     return patches;

@@ -29,6 +29,8 @@ struct AtomicHooks {
     void (*leave)(void* context, void* address, std::size_t bytes) noexcept = nullptr;
     dsm::OwnAtomics own;  ///< where there are some
     void (*flush)(void* context) noexcept = nullptr;
+    /// The thread waits by loads for a write of another's there. Null: never told.
+    void (*waits)(void* context, void* address) noexcept = nullptr;
     /// Whether the region the thread is in takes the term over. Then the instruction is not carried
     /// out. Null: never asked.
     bool (*leaves_to_join)(const LastAtomic& atomic) noexcept = nullptr;
@@ -58,8 +60,9 @@ struct RewriteTarget {
 struct RewriteSummary {
     std::size_t atomics = 0;
     std::size_t flushes = 0;
-    std::size_t jumps = 0;       ///< of both, by jmp
-    std::size_t traps = 0;       ///< of both, by int3 (more than 1 us each time)
+    std::size_t waits = 0;       ///< loops
+    std::size_t jumps = 0;       ///< of all, by jmp
+    std::size_t traps = 0;       ///< of all, by int3 (more than 1 us each time)
     std::size_t left_alone = 0;  ///< thread-local (fs, gs) or of a form that has no trampoline
     std::size_t undecodable_bytes = 0;
 };

@@ -23,6 +23,7 @@
 #include "base/latch.hpp"
 #include "omp/atomic/fault_trap.hpp"
 #include "omp/atomic/rewriter_test_forms.hpp"
+#include "omp/atomic/rewriter_test_hooks.hpp"
 #include "omp/atomic/rewriter_test_passes.hpp"
 #include "omp/atomic/rewriter_test_run.hpp"
 
@@ -38,6 +39,7 @@ asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n .balign 4096\n rewritten
 ATOMIC_FORMS(ASSEMBLE)
 LEFT_ALONE_FORMS(ASSEMBLE)
 FENCE_FORMS(ASSEMBLE)
+WAIT_FORMS(ASSEMBLE)
 asm(".pushsection hiroba_rewritten, \"ax\", @progbits\n"
     " vzeroupper\n"  // never run: its prefix says that this code may use wide vectors
     " .balign 4096\n rewritten_end:\n .popsection\n");
@@ -52,6 +54,7 @@ extern "C" {
 ATOMIC_FORMS(DECLARE)
 LEFT_ALONE_FORMS(DECLARE)
 FENCE_FORMS(DECLARE)
+WAIT_FORMS(DECLARE)
 extern const char rewritten_begin[], rewritten_end[];
 extern const char narrow_begin[], narrow_end[], narrow_add[], narrow_fence[];
 }
@@ -68,55 +71,7 @@ struct Form {
 const Form atomic_forms[] = {ATOMIC_FORMS(LIST)};
 const Form left_alone_forms[] = {LEFT_ALONE_FORMS(LIST)};
 const Form fence_forms[] = {FENCE_FORMS(LIST)};
-
-/// Stands in for the shared memory: one latch is every block's critical section.
-struct Hooks {
-    std::atomic<std::uint64_t> entered{0}, left{0}, flushed{0};
-    std::atomic<bool> take{true}, leaves{false};
-    LastAtomic left_to_join;
-    std::uintptr_t address = 0;
-    std::size_t bytes = 0;
-    Latch latch;
-
-    void clear() {
-        entered = left = flushed = 0;
-        take = true;
-        address = bytes = 0;
-        left_to_join = {};
-    }
-};
-Hooks hooks_seen;
-
-bool enter(void*, void* address, std::size_t bytes) noexcept {
-    clobber();
-    if (!hooks_seen.take) return false;
-    hooks_seen.latch.lock();
-    hooks_seen.address = reinterpret_cast<std::uintptr_t>(address);
-    hooks_seen.bytes = bytes;
-    ++hooks_seen.entered;
-    return true;
-}
-
-void leave(void*, void* address, std::size_t bytes) noexcept {
-    clobber();
-    if (hooks_seen.address == reinterpret_cast<std::uintptr_t>(address) &&
-        hooks_seen.bytes == bytes) {
-        ++hooks_seen.left;
-    }
-    hooks_seen.latch.unlock();
-}
-
-void flush(void*) noexcept {
-    clobber();
-    ++hooks_seen.flushed;
-}
-
-bool leaves_to_join(const LastAtomic& atomic) noexcept {
-    clobber();
-    if (!hooks_seen.leaves) return false;  // several threads of a test ask
-    hooks_seen.left_to_join = atomic;
-    return true;
-}
+const Form wait_forms[] = {WAIT_FORMS(LIST)};
 
 /// Rewrites the test's own section of code, once.
 struct Rewritten {
@@ -130,6 +85,7 @@ struct Rewritten {
         hooks.enter = enter;
         hooks.leave = leave;
         hooks.flush = flush;
+        hooks.waits = waits;
         hooks.leaves_to_join = leaves_to_join;
         hooks.own.passes = open_pages.data();
         hooks.global = {{reinterpret_cast<std::uintptr_t>(global), arena_bytes},
@@ -168,7 +124,7 @@ struct Outcome {
 };
 
 /// Runs `code` on `arena` filled from `seed`; the same seed gives the same start.
-Outcome run(const void* code, std::byte* arena, unsigned seed) {
+Outcome run(const void* code, std::byte* arena, unsigned seed, std::uint64_t waited = is_there) {
     std::mt19937_64 random{seed};
     for (std::size_t i = 0; i < arena_bytes; i += 8) {
         const std::uint64_t value = random();
@@ -196,6 +152,7 @@ Outcome run(const void* code, std::byte* arena, unsigned seed) {
         std::memcpy(middle + 0x200, middle, 16);
     }
     if (seed % 3 == 0) std::memcpy(&registers.rcx, middle, 8);
+    put_waited(arena, waited);
     run_form(&registers);
     registers.code = nullptr;
     registers.caller_stack = nullptr;
@@ -226,7 +183,8 @@ TEST(Rewriter, RewritesEveryFormAndLeavesAloneWhatHasNoTrampoline) {
     EXPECT_EQ(summary.flushes, std::size(fence_forms));
     EXPECT_EQ(summary.left_alone, std::size(left_alone_forms));
     EXPECT_EQ(summary.undecodable_bytes, 0u);
-    EXPECT_EQ(summary.jumps + summary.traps, summary.atomics + summary.flushes);
+    EXPECT_EQ(summary.waits, std::size(wait_forms));
+    EXPECT_EQ(summary.jumps + summary.traps, summary.atomics + summary.flushes + summary.waits);
     EXPECT_GT(summary.jumps, 20u);
     EXPECT_GT(summary.traps, 10u);
     for (const Form& form : left_alone_forms) {
@@ -340,6 +298,30 @@ TEST(Rewriter, AnInstructionOnGlobalMemoryBehavesAsBeforeBetweenBothHooks) {
                 std::strcmp(form.name, "branch_into_middle") == 0 && (plain.registers.rcx & 0x80);
             EXPECT_EQ(hooks_seen.entered, jumped_over ? 0u : 1u) << form.name;
             EXPECT_EQ(hooks_seen.left, hooks_seen.entered) << form.name;
+        }
+    }
+}
+
+TEST(Rewriter, ALoopThatWaitsEndsAsBeforeAndTellsItsAddressEachRound) {
+    ASSERT_TRUE(rewritten().summary);
+    hooks_seen.arena = rewritten().global;
+    for (const Form& form : wait_forms) {
+        for (unsigned seed = 0; seed < 24; ++seed) {
+            const Outcome plain = run(form.plain, rewritten().global, seed);
+            hooks_seen.clear();
+            errno = 17;
+            const Outcome at_once = run(form.rewritten, rewritten().global, seed);
+            expect_same(form, plain, at_once, seed);
+            EXPECT_TRUE(hooks_seen.waits.empty()) << form.name;
+            const Outcome later = run(form.rewritten, rewritten().global, seed, 0);
+            EXPECT_EQ(errno, 17) << form.name;
+            expect_same(form, plain, later, seed);
+            ASSERT_GE(hooks_seen.waits.size(), 3u) << form.name;
+            const auto words = reinterpret_cast<std::uintptr_t>(rewritten().global) + 0x2300;
+            const auto own = reinterpret_cast<std::uintptr_t>(form_word + 8);
+            for (const std::uintptr_t at : hooks_seen.waits)
+                EXPECT_TRUE((at >= words && at < words + 64) || (at >= own && at < own + 64))
+                    << form.name << " seed " << seed << " " << std::hex << at;
         }
     }
 }

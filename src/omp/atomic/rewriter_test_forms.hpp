@@ -118,4 +118,29 @@
     X(fence_clang, "lock orl $0, -64(%rsp)")      \
     X(fence_add, "lock addl $0, (%rsp)")          \
     X(fence_mfence, "mfence")
+
+// Loops that wait until the words from 0x300(%rbx) and form_word[8] on are negative.
+#define WAIT_FORMS(X)                                                                      \
+    X(wait, "1: movq 0x300(%rbx), %rax\n test %rax, %rax\n jns 1b")                        \
+    X(wait_short, "1: cmpb $0, 0x307(%rbx)\n jns 1b")                                       \
+    X(wait_indexed, "1: movq 0x300(%rbx,%rsi,8), %rdi\n test %rdi, %rdi\n jns 1b\n nop\n")  \
+    X(wait_relative, "1: cmpq $0, form_word+64(%rip)\n jns 1b")                             \
+    X(wait_below_stack,                                                                    \
+      "movq %rbx, -8(%rsp)\n 1: movq -8(%rsp), %rdi\n movq 0x300(%rdi), %rdi\n"            \
+      "test %rdi, %rdi\n jns 1b")                                                          \
+    X(wait_on_stack,                                                                       \
+      "push %rbx\n 1: movq (%rsp), %r9\n cmpl $0, 0x304(%r9)\n jns 1b\n pop %r10")         \
+    X(wait_entered_within,                                                                 \
+      "jmp 2f\n 1: pause\n 2: movq 0x300(%rbx), %r8\n test %r8, %r8\n jns 1b")             \
+    X(wait_entered_behind_jump,                                                            \
+      "cmp %rcx, %rdx\n je 2f\n 1: movq 0x300(%rbx), %r8\n 2: movq 0x308(%rbx), %r8\n"     \
+      "test %r8, %r8\n jns 1b")                                                            \
+    X(wait_left_within,                                                                    \
+      "1: cmpq $0, 0x300(%rbx)\n js 9f\n jmp 1b\n 9: nop")                                 \
+    X(wait_for_two,                                                                        \
+      "1: movq 0x308(%rbx), %rax\n test %rax, %rax\n js 9f\n movq 0x300(%rbx), %rcx\n"     \
+      "test %rcx, %rcx\n jns 1b\n 9: setb %dl\n mov $0, %ecx")                                            \
+    X(wait_reckoned,                                                                       \
+      "1: movq %rsi, %rdi\n and $1, %edi\n shl $3, %rdi\n lea 0x300(%rbx,%rdi), %rdi\n"    \
+      "movzbl 7(%rdi), %eax\n cmp $0x7f, %al\n jbe 1b")
 // clang-format on

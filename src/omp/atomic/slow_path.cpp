@@ -15,6 +15,7 @@
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
+#include "omp/atomic/wait_loops.hpp"
 #include "omp/thread_part.hpp"
 
 namespace hiroba::omp {
@@ -149,10 +150,23 @@ bool passes_term_on(std::uintptr_t at, const SiteRecord& site, HookFrame* regist
     return true;
 }
 
+/// @param addresses  what a round of the loop has loaded from: two, or one and null
+void tell_of_wait(const AtomicHooks& hooks, const void* addresses) noexcept {
+    std::uintptr_t loaded[loop_loads_max];
+    std::memcpy(loaded, addresses, sizeof loaded);
+    for (const std::uintptr_t at : loaded)
+        if (hooks.waits != nullptr && is_global(hooks, at))
+            hooks.waits(hooks.context, reinterpret_cast<void*>(at));
+}
+
 bool enter(void* address, SiteRecord& site) noexcept {
     const AtomicHooks& hooks = site.object->hooks;
     if (site.kind == SiteKind::flush) {
         hooks.flush(hooks.context);
+        return false;
+    }
+    if (site.kind == SiteKind::wait) {
+        tell_of_wait(hooks, address);
         return false;
     }
     const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -179,13 +193,13 @@ void leave(void* address, SiteRecord& site) noexcept {
     if (hooks.sequential) hooks.flush(hooks.context);
 }
 
-/// While one lives, the thread's context names the part of the stack that a flush's trampoline and
+/// While one lives, the thread's context names the part of the stack that such a trampoline and
 /// the frames below it lie over: their changes are no writes of the program's.
 class FramesOnStack {
 public:
     /// @param own  of the C++ function that the hook has called
     FramesOnStack(const SiteRecord& site, HookFrame* hook, const void* own) noexcept
-        : known_(site.kind == SiteKind::flush && hook != nullptr) {
+        : known_(site.kind != SiteKind::atomic && hook != nullptr) {
         if (!known_) return;
         constexpr std::size_t below_frame = 512;  // of what is called until the stack is switched
         dsm::ignore_frames(reinterpret_cast<std::uintptr_t>(own) - below_frame,
@@ -250,7 +264,7 @@ hiroba::omp::Entered hiroba_atomic_enter(void* address, hiroba::omp::SiteRecord*
     hiroba::omp::as_runtime([&] {
         const auto at = reinterpret_cast<std::uintptr_t>(address);
         const bool lacks_stores = hiroba::omp::thread_part(context).lacks_stores;
-        const bool orders = site->kind == hiroba::omp::SiteKind::flush ||
+        const bool orders = site->kind != hiroba::omp::SiteKind::atomic ||
                             hiroba::omp::is_global(site->object->hooks, at);
         if (lacks_stores && orders) hiroba::omp::acquire_lost_singles();
         if (hiroba::omp::passes_term_on(at, *site, frame, vectors, announced))

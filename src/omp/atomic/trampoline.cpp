@@ -19,6 +19,7 @@
 #include "base/fatal.hpp"
 #include "dsm/dsm.hpp"
 #include "omp/atomic/machine_code.hpp"
+#include "omp/atomic/wait_loops.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -272,6 +273,85 @@ void atomic_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord
     global_path(code, site, record, constants);
 }
 
+/// One round of a copied loop, with rsp pushed_at_hook bytes below the program's, and its ways out.
+class LoopCopy {
+public:
+    LoopCopy(MachineCode& code, const CodeSite& site) : code_(code), site_(site) {}
+
+    /// Returns the jump of a round that goes on.
+    std::byte* round(std::byte* entry) {
+        std::byte* back = nullptr;
+        std::int32_t slot = address_at;
+        for (const LoopStep& step : site_.loop->steps) {
+            if (step.code.address == site_.address) code_.land(entry);
+            switch (step.kind) {
+                case LoopStep::Kind::load:
+                    keep_address(step.code, slot);
+                    slot = flags_at;
+                    [[fallthrough]];
+                case LoopStep::Kind::plain: code_.copy(step.code, pushed_at_hook); break;
+                case LoopStep::Kind::exit:
+                    exits_.push_back({code_.jump_later(step.condition), step.target});
+                    break;
+                case LoopStep::Kind::back: back = code_.jump_later(step.condition); break;
+            }
+        }
+        leave_to(site_.loop->end());
+        return back;
+    }
+
+    void leave() {
+        for (const auto& [jump, target] : exits_) {
+            code_.land(jump);
+            leave_to(target);
+        }
+    }
+
+private:
+    void keep_address(const CodeSite& load, std::int32_t slot) {
+        code_.store_rdi(rdi_at);
+        code_.load_address(load, pushed_at_hook);
+        code_.store_rdi(slot);
+        code_.load_rdi(rdi_at);
+    }
+
+    void leave_to(std::uintptr_t target) {
+        code_.move_stack(pushed_at_hook);
+        code_.jump(target);
+    }
+
+    MachineCode& code_;
+    const CodeSite& site_;
+    std::vector<std::pair<std::byte*, std::uintptr_t>> exits_;
+};
+
+/// A copy of the loop, which the program enters where its jump lies. Each round keeps the addresses
+/// it has loaded from, the later one in the place of the flags: none of the program's are in use
+/// where a round begins anew.
+void wait_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,
+                     const ZoneConstants& constants) {
+    code.move_stack(-pushed_at_hook);
+    for (const std::int32_t slot : {address_at, flags_at})
+        code.bytes({0x48, 0xc7, 0x44, 0x24, static_cast<std::uint8_t>(slot), 0, 0, 0, 0});
+    std::byte* const entry = code.jump_later(0xe9);
+    const std::uintptr_t begin = code.address();
+    LoopCopy loop{code, site};
+    std::byte* const back = loop.round(entry);
+    loop.leave();
+
+    code.land(back);
+    const std::int32_t room = vector_room_bytes();
+    code.store_rdi(rdi_at);
+    code.store_rax(rax_at);
+    code.bytes({0x48, 0x89, 0xe7});  // mov rdi, rsp: where the addresses are
+    code.move_stack(-room);
+    call_hook(code, &constants.before, record);
+    code.move_stack(room);
+    code.load_rdi(rdi_at);
+    code.load_rax(rax_at);
+    code.jump(begin);
+}
+
 }  // namespace
 
 std::vector<dsm::AddressRange> hulls_of(std::span<const dsm::AddressRange> global) {
@@ -344,6 +424,8 @@ std::uintptr_t TrampolineZone::add(const CodeSite& site, SiteRecord& record) {
     MachineCode code{next_};
     if (site.kind == SiteKind::flush) {
         flush_trampoline(code, site, record, constants);
+    } else if (site.kind == SiteKind::wait) {
+        wait_trampoline(code, site, record, constants);
     } else {
         atomic_trampoline(code, site, record, constants, hull_count_);
     }

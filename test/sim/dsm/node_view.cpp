@@ -98,7 +98,7 @@ void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) 
                  e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns, e.trial,
                  e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
                  e.atomics.row, e.atomics.apart, e.atomics.is_open, e.atomics.noted,
-                 e.atomics.patience, e.atomics.release, e.spin.waits, e.spin.closed);
+                 e.atomics.patience, e.atomics.release, e.spin.waits, e.spin.in_vain);
     shown.values(node_.moved_.shown(block));
     shown.bytes(node_.private_copy(block), block_bytes);
     shown.bytes(node_.copies_.own(block), block_bytes);
@@ -188,7 +188,7 @@ void NodeView::show_others(Shown& shown) const noexcept {
     const Bytes flushed = flushes.object_.shown();
     shown.bytes(flushed.data(), flushed.size());
     shown.values(flushes.last_, flushes.seen_, flushes.sequence_, flushes.latch_,
-                 flushes.object_.told(), flushes.in_vain_, node_.guess_.spins.open_);
+                 flushes.object_.told(), flushes.in_vain_);
 }
 
 }  // namespace hiroba::dsm

@@ -174,24 +174,27 @@ inline constexpr Scenario scenarios[] = {
          if (thread == 0) world.fetch_add(node, 0, 1);
      },
      Races::off, true},
-    // Node 0 is seen to wait for a word by loads. Its block is closed behind an atomic, and its
-    // next
-    // load waits for an atomic of the other node, which comes or does not.
+    // Node 0 waits for a word by loads, behind an atomic of its own: each closes the word's block,
+    // and waits for an atomic of the other node, which comes or does not.
     {"waiting_load", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.be_seen_to_wait(node, thread, 0);
          if (thread == 1) return static_cast<void>(world.fetch_add(node, 0, 1));
          world.fetch_add(node, 0, 1);
+         world.await_write(node, 0);
          world.see_at_least(node, 0, 2);
      },
      Races::off, true},
-    // The publisher closes it with bytes that are not merged, while a release begins that another
+    // A thread that waits closes it with bytes that are not merged, while a release begins that
+    // another
     // node has asked for.
     {"closed_beside_release", 2, 2, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          world.be_seen_to_wait(node, thread, 0);
          if (thread == 0) world.write(node, 1, 7), world.fetch_add(node, 2, 1), world.tell();
-         if (thread == 1) world.await_told(3), node.memory().flush_aside();
+         // Its second round publishes nothing before it closes the block.
+         if (thread == 1)
+             world.await_write(node, 0), world.await_told(3), world.await_write(node, 0);
          if (thread == 2)
              world.await_told(3), world.fetch_add(node, 2, 0), world.see_at_least(node, 1, 7);
      },

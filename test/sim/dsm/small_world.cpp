@@ -210,6 +210,12 @@ std::uint64_t SmallWorld::fetch_add(ClusterNode& node, unsigned word, std::uint6
     return found;
 }
 
+void SmallWorld::await_write(ClusterNode& node, unsigned word) {
+    const std::uintptr_t at = addresses_[word / words_per_block] + word % words_per_block * 8;
+    cluster_.scheduler().step();
+    node.memory().await_write(reinterpret_cast<void*>(at));
+}
+
 void SmallWorld::look(ClusterNode& node, unsigned flag, unsigned data) {
     const std::uint64_t told = read(node, flag);
     const std::uint64_t saw = read(node, data);

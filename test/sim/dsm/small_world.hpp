@@ -63,6 +63,8 @@ public:
     /// By the first thread and the last, before all else: the first one's background flusher brings
     /// it an atomic of the other node, and it loads that at once. tell() is called twice.
     void be_seen_to_wait(ClusterNode& node, std::uint32_t thread, unsigned word);
+    /// Tells that a loop of loads waits for the word.
+    void await_write(ClusterNode& node, unsigned word);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
     void add_and_drop_notice(ClusterNode& node);
     /// A barrier of all threads; a fork keeps the first block accessible.
