@@ -77,6 +77,7 @@ struct MemoryCounts : MissCounts {
     /// Blocks that releases stopped looking at because no other node reads them, how many of them
     /// had to be shared again, and of these how many before another node had to ask.
     std::uint64_t made_exclusive = 0, given_up = 0, given_up_ahead = 0;
+    std::uint64_t page_calls = 0;   ///< system calls that change or look at pages, of the process
     std::uint64_t held = 0;         ///< blocks whose lock was kept for a row of atomics
     std::uint64_t taken_first = 0;  ///< of those, exclusive before any node had touched them
     std::uint64_t taken_whole = 0;  ///< of those, handed over by another node

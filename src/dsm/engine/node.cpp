@@ -9,6 +9,7 @@
 #include "base/thread_context.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 #include "dsm/memory/kernel_constants.hpp"
+#include "dsm/memory/page_calls.hpp"
 #include "dsm/messages.hpp"
 #include "dsm/news/news_encoding.hpp"
 
@@ -110,6 +111,7 @@ MemoryCounts Node::counts() const noexcept {
                           void* sum) { static_cast<MemoryCounts*>(sum)->atomics += window.made(); },
                        &all);
     all.waited_ns = guess_.quantum.waited_ns();
+    all.page_calls = page_calls.count();
     return all;
 }
 

@@ -12,6 +12,7 @@
 #include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/dsm.hpp"
+#include "dsm/memory/page_calls.hpp"
 
 namespace hiroba::dsm {
 
@@ -20,6 +21,12 @@ Result<MemoryOptions> MemoryOptions::from_settings() {
     const auto notices = setting_number("HIROBA_NOTICES");
     if (!notices) return notices.error();
     options.notices_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*notices, 1u << 30));
+
+    const auto call_us = setting_number("HIROBA_DEARER_CALL");
+    if (!call_us) return call_us.error();
+    const auto fault_us = setting_number("HIROBA_DEARER_FAULT");
+    if (!fault_us) return fault_us.error();
+    page_calls.make_dearer(*call_us * 1000, *fault_us * 1000);
 
     const std::string_view stats = setting("HIROBA_STATS");
     options.by_place = stats == "full" || stats.starts_with("json:");
@@ -71,6 +78,7 @@ public:
         add("races", c.races);
         add("pulls", c.pulls);
         add("held", c.held);
+        add("page_calls", c.page_calls);
         add("made_exclusive", c.made_exclusive);
         add("given_up", c.given_up);
         add("taken_first", c.taken_first);

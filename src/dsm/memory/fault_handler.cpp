@@ -25,6 +25,7 @@
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/fault_program.hpp"
 #include "dsm/memory/own_tls.hpp"
+#include "dsm/memory/page_calls.hpp"
 #include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
@@ -124,6 +125,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
         pass_to_program(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
+        page_calls.note_fault();
         const auto forbids = forbidden.load();
         const bool refused = signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
                              forbids != nullptr && is_attached(address) && forbids(address, write);

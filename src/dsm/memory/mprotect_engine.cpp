@@ -16,6 +16,7 @@
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_lock.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "dsm/memory/page_calls.hpp"
 
 namespace hiroba::dsm {
 namespace {
@@ -119,6 +120,7 @@ bool MprotectEngine::protect(Attached& where, PageRun run, PageAccess wanted) no
 bool MprotectEngine::protect_equal(Attached& where, PageRun run, PageAccess wanted,
                                    int protection) noexcept {
     const AddressRange range = where.range_of(run);
+    page_calls.note_call();
     const long result = kernel_call(SYS_mprotect, range.address, range.bytes, protection);
     if (result == -ENOMEM) {
         retreat();

@@ -11,6 +11,7 @@
 #include "dsm/memory/address_map.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 #include "dsm/memory/kernel_constants.hpp"
+#include "dsm/memory/page_calls.hpp"
 
 namespace hiroba::dsm {
 
@@ -55,6 +56,7 @@ inline long uffd_continue(int uffd, AddressRange range, bool protect,
     uffdio_continue request{};
     request.range = {range.address, range.bytes};
     request.mode = protect ? uffdio_continue_mode_wp : 0;
+    page_calls.note_call();
     const long result = kernel_call(SYS_ioctl, uffd, UFFDIO_CONTINUE, &request);
     mapped_bytes = request.mapped > 0 ? static_cast<std::size_t>(request.mapped) : 0;
     return result;
@@ -65,6 +67,7 @@ inline long uffd_continue(int uffd, AddressRange range, bool protect,
 inline long uffd_zero(int uffd, AddressRange range, std::size_t& mapped_bytes) noexcept {
     uffdio_zeropage request{};
     request.range = {range.address, range.bytes};
+    page_calls.note_call();
     const long result = kernel_call(SYS_ioctl, uffd, UFFDIO_ZEROPAGE, &request);
     mapped_bytes = request.zeropage > 0 ? static_cast<std::size_t>(request.zeropage) : 0;
     return result;
@@ -74,6 +77,7 @@ inline long uffd_zero(int uffd, AddressRange range, std::size_t& mapped_bytes) n
 inline long uffd_unprotect(int uffd, AddressRange range) noexcept {
     uffdio_writeprotect request{};
     request.range = {range.address, range.bytes};
+    page_calls.note_call();
     return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
 }
 
@@ -82,6 +86,7 @@ inline long uffd_protect(int uffd, AddressRange range) noexcept {
     uffdio_writeprotect request{};
     request.range = {range.address, range.bytes};
     request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
+    page_calls.note_call();
     return kernel_call(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &request);
 }
 
@@ -126,6 +131,7 @@ inline long scan_written(int pagemap, std::uintptr_t start, std::uintptr_t end, 
     argument.vec_len = regions.size();
     argument.category_mask = page_is_written;
     argument.return_mask = page_is_written;
+    page_calls.note_call();
     const long result = kernel_call(SYS_ioctl, pagemap, pagemap_scan_request, &argument);
     stopped = argument.walk_end;
     return result;
@@ -142,6 +148,7 @@ inline bool lacks_page(int pagemap, std::uintptr_t start, std::uintptr_t end) no
     argument.vec_len = argument.max_pages = 1;
     argument.category_inverted = argument.category_mask = page_is_present;
     argument.return_mask = page_is_present;
+    page_calls.note_call();
     return kernel_call(SYS_ioctl, pagemap, pagemap_scan_request, &argument) > 0;
 }
 

@@ -46,6 +46,7 @@ void drop(AddressRange range) noexcept {
         const std::uintptr_t half =
             round_down(range.address + table_bytes / 2, table_bytes) + table_bytes / 2;
         const std::size_t piece = std::min(range.bytes, half - range.address);
+        page_calls.note_call();
         long result = kernel_call(SYS_madvise, range.address, piece, MADV_DONTNEED);
         if (result == -EINVAL) {  // the program has locked some of it, which is advice here
             kernel_call(SYS_munlock, range.address, piece);
@@ -383,6 +384,7 @@ void UffdEngine::drop_runs(std::span<const AddressRange> runs) noexcept {
         bytes += static_cast<long>(runs[i].bytes);
         together &= runs[i].bytes < table_bytes;
     }
+    if (together) page_calls.note_call();
     if (together && kernel_call(SYS_process_madvise, pidfd_, vectors.data(), runs.size(),
                                 MADV_DONTNEED, 0) == bytes)
         return;
