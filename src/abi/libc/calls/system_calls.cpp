@@ -45,11 +45,6 @@ namespace {
 /// The longest vector the kernel takes; longer ones are the kernel's to refuse.
 constexpr std::size_t vector_max = 1024;
 
-template <class T>
-T* pointer(long word) noexcept {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
-}
-
 /// The low 32 bits: counts and lengths of calls that take an int.
 std::size_t count_of(long word) noexcept { return word > 0 ? static_cast<std::size_t>(word) : 0; }
 

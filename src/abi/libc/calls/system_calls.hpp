@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "abi/libc/calls/system_call_table.hpp"
@@ -18,6 +19,12 @@ namespace hiroba::abi {
 struct CallArguments {
     long word[6] = {};
 };
+
+/// The address that a word of a call is.
+template <class T>
+T* pointer(long word) noexcept {
+    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
+}
 
 /// @return what the kernel gives: in [-4095, -1] the negated error number
 long perform_system_call(long number, const CallArguments& arguments) noexcept;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 
+#include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/world.hpp"
@@ -20,11 +21,6 @@
 
 namespace hiroba::abi {
 namespace {
-
-template <class T>
-T* pointer(long word) noexcept {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
-}
 
 /// The memory of one call in one message: words that are addresses become places in it.
 class PackedCall {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "abi/libc/calls/interruptions.hpp"
+#include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/packed_calls.hpp"
 #include "abi/libc/process/signal_masks.hpp"
@@ -24,11 +25,6 @@ namespace {
 
 constexpr std::uint64_t for_ever = ~std::uint64_t{0}, second_ns = 1'000'000'000,
                         millisecond_ns = 1'000'000;
-
-template <class T>
-T* pointer(long word) noexcept {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
-}
 
 NodeId owner_of(int fd) noexcept { return foreign_owner(fd).value_or(world()->job.self); }
 

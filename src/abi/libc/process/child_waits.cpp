@@ -13,17 +13,13 @@
 #include <span>
 
 #include "abi/libc/calls/interruptions.hpp"
+#include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/world.hpp"
 
 namespace hiroba::abi {
 namespace {
-
-template <class T>
-T* pointer(long word) noexcept {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
-}
 
 /// One of the program's calls, which any node can be asked.
 class ChildWait {
