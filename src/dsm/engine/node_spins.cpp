@@ -75,23 +75,18 @@ void Node::await_written(BlockId block, std::uint64_t offset) noexcept {
     spin.in_vain.store(!came, std::memory_order_relaxed);
 }
 
-// The first round that comes back tells as much as note_spin() does. Others are told once a wait
-// was in vain: what atomics write is found at its home. A thread of this node may write it as well.
+// A loop that comes back tells as much as note_spin() does. Others are told once a wait was in
+// vain: what atomics write is found at its home.
 void Node::await_write(const void* address) noexcept {
     const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
     if (!offset || is_alone_) return;
-    constexpr std::uint64_t written_here_ns = 1'000;
-    const std::uint64_t word = word_at(*offset);
     // What this thread has written before it waits, another may wait for.
-    const bool begins = thread_part().begins_to_wait(*offset, word);
-    if (begins) {
+    if (thread_part().begins_to_wait(*offset, word_at(*offset))) {
         on_runtime_stack([&] {
             pay_own();
             if (somebody_spins()) flush_on_runtime_stack(Flusher::background, Others::running);
         });
     }
-    for (BoundedWait wait{now_ns(), written_here_ns}; !wait.is_over(); wait.pause())
-        if (word_at(*offset) != word) return;
     const BlockId block = block_at(*offset);
     BlockEntry& entry = entries_[block];
     entry.spin.waits.store(waits_max, std::memory_order_relaxed);

@@ -327,12 +327,18 @@ private:
 
 /// A copy of the loop, which the program enters where its jump lies. Each round keeps the addresses
 /// it has loaded from, the later one in the place of the flags: none of the program's are in use
-/// where a round begins anew.
+/// where a round begins anew. Some rounds turn by themselves before one tells: a thread of this
+/// node may write soon, and handlers of signals run in them. They are counted in the place of rax.
 void wait_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& record,
                      const ZoneConstants& constants) {
+    constexpr std::uint8_t rounds = 32;  // about a microsecond
+    const auto put = [&](std::int32_t slot, std::uint8_t value) {
+        code.bytes({0x48, 0xc7, 0x44, 0x24, static_cast<std::uint8_t>(slot), value, 0, 0, 0});
+    };
     code.move_stack(-pushed_at_hook);
-    for (const std::int32_t slot : {address_at, flags_at})
-        code.bytes({0x48, 0xc7, 0x44, 0x24, static_cast<std::uint8_t>(slot), 0, 0, 0, 0});
+    put(address_at, 0);
+    put(flags_at, 0);
+    put(rax_at, rounds);
     std::byte* const entry = code.jump_later(0xe9);
     const std::uintptr_t begin = code.address();
     LoopCopy loop{code, site};
@@ -340,6 +346,9 @@ void wait_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& 
     loop.leave();
 
     code.land(back);
+    code.bytes({0xf3, 0x90, 0x83, 0x6c, 0x24, rax_at, 1});  // pause; sub dword [rsp + rax_at], 1
+    code.bytes({0x0f, 0x85});                               // jnz
+    code.relative(begin);
     const std::int32_t room = vector_room_bytes();
     code.store_rdi(rdi_at);
     code.store_rax(rax_at);
@@ -349,6 +358,7 @@ void wait_trampoline(MachineCode& code, const CodeSite& site, const SiteRecord& 
     code.move_stack(room);
     code.load_rdi(rdi_at);
     code.load_rax(rax_at);
+    put(rax_at, rounds);
     code.jump(begin);
 }
 

@@ -141,6 +141,8 @@ private:
                 if (each.actions & ZYDIS_OPERAND_ACTION_MASK_READ) read |= bit_of(each.reg.value);
                 if (each.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
                     written |= bit_of(each.reg.value);
+                // A shift by 0 leaves the flags as they were.
+                if (each.actions & ZYDIS_OPERAND_ACTION_CONDWRITE) read |= bit_of(each.reg.value);
             }
         }
         // A register minus itself is 0 whatever it was.

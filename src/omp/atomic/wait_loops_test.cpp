@@ -23,27 +23,28 @@
       "1: mov (%rsi), %eax\n test %eax, %eax\n jne 9f\n mov (%rdi), %eax\n"            \
       "test %eax, %eax\n je 1b\n 9:")                                                  \
     X(cleared, "1: xor %eax, %eax\n mov (%rsi), %al\n cmp %eax, %ecx\n jg 1b\n")
-#define OTHER_LOOPS(X)                                                                       \
-    X(copies,                                                                                \
-      "1: mov (%rsi,%rax), %cl\n mov %cl, (%rdi,%rax)\n inc %rax\n test %cl, %cl\n"          \
-      "jne 1b\n")                                                                            \
-    X(walks, "1: add $8, %rax\n cmpq $0, (%rax)\n jne 1b\n")                                 \
-    X(follows, "1: mov (%rax), %rax\n test %rax, %rax\n jne 1b\n")                           \
-    X(counts, "1: mov (%rdi), %eax\n test %eax, %eax\n jne 9f\n sub $1, %ecx\n jne 1b\n 9:") \
-    X(counts_by_dec, "1: mov (%rdi), %eax\n dec %ecx\n jne 1b\n")                            \
-    X(calls, "1: mov (%rdi), %eax\n call waited_word\n test %eax, %eax\n je 1b\n")           \
-    X(stores, "1: movl $1, (%rsi)\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")           \
-    X(pushes, "1: push %rax\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")                 \
-    X(flushes, "1: mfence\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")                   \
-    X(takes, "1: lock btsl $0, (%rdi)\n mov (%rdi), %eax\n jb 1b\n")                         \
-    X(of_the_thread, "1: mov %fs:0x28, %rax\n test %rax, %rax\n je 1b\n")                    \
-    X(of_the_frame, "1: mov -8(%rsp), %eax\n test %eax, %eax\n je 1b\n")                     \
-    X(loads_nothing, "1: lea 8(%rdi), %rax\n test %rax, %rax\n je 1b\n")                     \
-    X(skips,                                                                                 \
-      "1: mov (%rdi), %eax\n test %eax, %eax\n je 2f\n mov (%rsi), %ecx\n"                   \
-      "2: cmp %ecx, %eax\n je 1b\n")                                                         \
-    X(sums, "1: mov (%rdi), %eax\n add %rax, %rbx\n test %eax, %eax\n je 1b\n")              \
-    X(for_ever, "1: mov (%rdi), %eax\n jmp 1b\n")                                            \
+#define OTHER_LOOPS(X)                                                                         \
+    X(copies,                                                                                  \
+      "1: mov (%rsi,%rax), %cl\n mov %cl, (%rdi,%rax)\n inc %rax\n test %cl, %cl\n"            \
+      "jne 1b\n")                                                                              \
+    X(walks, "1: add $8, %rax\n cmpq $0, (%rax)\n jne 1b\n")                                   \
+    X(follows, "1: mov (%rax), %rax\n test %rax, %rax\n jne 1b\n")                             \
+    X(counts, "1: mov (%rdi), %eax\n test %eax, %eax\n jne 9f\n sub $1, %ecx\n jne 1b\n 9:")   \
+    X(counts_by_dec, "1: mov (%rdi), %eax\n dec %ecx\n jne 1b\n")                              \
+    X(calls, "1: mov (%rdi), %eax\n call waited_word\n test %eax, %eax\n je 1b\n")             \
+    X(stores, "1: movl $1, (%rsi)\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")             \
+    X(pushes, "1: push %rax\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")                   \
+    X(flushes, "1: mfence\n mov (%rdi), %eax\n test %eax, %eax\n je 1b\n")                     \
+    X(takes, "1: lock btsl $0, (%rdi)\n mov (%rdi), %eax\n jb 1b\n")                           \
+    X(of_the_thread, "1: mov %fs:0x28, %rax\n test %rax, %rax\n je 1b\n")                      \
+    X(of_the_frame, "1: mov -8(%rsp), %eax\n test %eax, %eax\n je 1b\n")                       \
+    X(loads_nothing, "1: lea 8(%rdi), %rax\n test %rax, %rax\n je 1b\n")                       \
+    X(skips,                                                                                   \
+      "1: mov (%rdi), %eax\n test %eax, %eax\n je 2f\n mov (%rsi), %ecx\n"                     \
+      "2: cmp %ecx, %eax\n je 1b\n")                                                           \
+    X(sums, "1: mov (%rdi), %eax\n add %rax, %rbx\n test %eax, %eax\n je 1b\n")                \
+    X(shifts_by_register, "1: mov (%rdi), %ecx\n mov (%rsi), %eax\n shl %cl, %eax\n jne 1b\n") \
+    X(for_ever, "1: mov (%rdi), %eax\n jmp 1b\n")                                              \
     X(by_count_register, "1: mov (%rdi), %eax\n loop 1b\n")
 
 #define ASSEMBLE(name, code)                                               \
