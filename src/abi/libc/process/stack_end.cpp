@@ -16,6 +16,10 @@ extern "C" void* __libc_stack_end;
 namespace hiroba::abi {
 namespace {
 
+/// The variable points at the topmost words of the stack, not past them: R takes the mapping in
+/// which it lies for the stack's.
+constexpr std::uintptr_t below_end = 64;
+
 constinit void* of_kernel = nullptr;
 constinit void* of_main = nullptr;
 constinit bool is_loaders = false;
@@ -33,7 +37,7 @@ void write(void* end) noexcept {
 
 void show_stack_end(std::uintptr_t end) noexcept {
     of_kernel = __libc_stack_end;
-    of_main = reinterpret_cast<void*>(end);
+    of_main = reinterpret_cast<void*>(end - below_end);
     is_loaders = dlsym(RTLD_NEXT, "__libc_stack_end") == &__libc_stack_end;
     write(of_main);
 }
