@@ -137,4 +137,8 @@ int acp_inquire(acp_handle_t handle);
 }
 #endif
 
+/* --- Middle layer --------------------------------------------------------------------------- */
+
+#include "acp_data.h"
+
 #endif

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "acp/refusal.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/settings.hpp"
@@ -17,14 +18,6 @@ namespace hiroba::acp {
 namespace {
 
 constexpr std::uint64_t starter_bytes_min = 1024;
-
-Error refused(std::string text) { return {ErrorKind::refused, std::move(text)}; }
-
-std::string hexadecimal(std::uint64_t value) {
-    char text[19];
-    std::snprintf(text, sizeof text, "0x%lx", value);
-    return text;
-}
 
 /// Whether the first or the last page is not mapped. Two calls of the kernel, of any size.
 bool is_unmapped(const void* first, std::uint64_t bytes) noexcept {
@@ -129,6 +122,7 @@ Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control
       memory_(endpoint_->self(), endpoint_->nodes(), std::move(starter)),
       delegate_(*endpoint_, memory_, hooks(), colors),
       station_(*endpoint_, life.last_handle),
+      heap_(*endpoint_, memory_),
       board_(std::move(board)) {}
 
 Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlChannel& control,
@@ -217,13 +211,18 @@ void Node::on_refused(void* self, const gas::RefusedAccess& access) noexcept {
 
 // --- memory --------------------------------------------------------------------------------------
 
-Result<std::uint64_t> Node::starter_address(std::int64_t rank) const {
+Result<NodeId> Node::node_of(std::int64_t rank) const {
     if (rank < 0 || rank >= static_cast<std::int64_t>(ranks())) {
         return refused("rank " + std::to_string(rank) + " of a job of " + std::to_string(ranks()));
     }
     const auto index = static_cast<std::uint32_t>(rank);
-    const std::uint32_t node = ranks_.node_of_rank.empty() ? index : ranks_.node_of_rank[index];
-    return memory_.symmetric_address(NodeId{node});
+    return NodeId{ranks_.node_of_rank.empty() ? index : ranks_.node_of_rank[index]};
+}
+
+Result<std::uint64_t> Node::starter_address(std::int64_t rank) const {
+    const auto node = node_of(rank);
+    if (!node) return node.error();
+    return memory_.symmetric_address(*node);
 }
 
 Result<std::uint64_t> Node::register_memory(void* first, std::uint64_t bytes, std::int64_t color) {
@@ -254,6 +253,23 @@ Result<std::uint64_t> Node::address_of(std::uint64_t key, const void* byte) cons
     if (address != 0) return address;
     return refused("key " + hexadecimal(key) + " is not registered here, or has no byte at " +
                    hexadecimal(reinterpret_cast<std::uintptr_t>(byte)));
+}
+
+Result<std::uint64_t> Node::allocate(std::uint64_t bytes, std::int64_t rank) {
+    const auto at = node_of(rank);
+    if (!at) return at.error();
+    delegate_.flush(gas::CommandBatcher::When::now);
+    auto block = heap_.allocate(*at, bytes);
+    if (block) return block;
+    return Error{block.error().kind, "rank " + std::to_string(rank) + " has no memory left for " +
+                                         std::to_string(bytes) + " bytes"};
+}
+
+Result<void> Node::release(std::uint64_t address) {
+    const auto rank = rank_of_address(address);
+    if (!rank) return rank.error();
+    delegate_.flush(gas::CommandBatcher::When::now);
+    return heap_.release(memory_.layout().parts(address).node, address);
 }
 
 Result<void*> Node::local(std::uint64_t address) {

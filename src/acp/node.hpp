@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "acp/command_station.hpp"
+#include "acp/heap.hpp"
 #include "base/result.hpp"
 #include "gas/delegate.hpp"
 #include "gas/global_memory.hpp"
@@ -74,6 +75,10 @@ public:
     Result<std::uint64_t> address_of(std::uint64_t key, const void* byte) const;
     /// Where it is in this process.
     Result<void*> local(std::uint64_t address);
+    /// A block of the heap of `rank`, aligned to 16, of undefined content; may wait for its owner.
+    Result<std::uint64_t> allocate(std::uint64_t bytes, std::int64_t rank);
+    Result<void> release(std::uint64_t address);
+    Heap& heap() noexcept { return heap_; }
     Result<std::uint32_t> rank_of_address(std::uint64_t address) const;
     Result<std::uint32_t> color_of_address(std::uint64_t address) const;
 
@@ -98,12 +103,17 @@ public:
         if (!station_.is_complete(wanted)) station_.complete(delegate_, wanted);
     }
     bool is_incomplete(std::int64_t handle);
+    /// As complete() would find it, without making progress. @param handle  of try_access()
+    bool is_over(std::int64_t handle) const noexcept {
+        return station_.is_complete(static_cast<std::uint64_t>(handle));
+    }
 
 private:
     Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control,
          gas::Segment starter, std::unique_ptr<net::kick::Board> board, Life life,
          std::uint32_t colors);
     Result<Life> go(RankNumbers ranks);
+    Result<NodeId> node_of(std::int64_t rank) const;
     static bool is_aligned(const Access& access) noexcept {
         return !access.is_atomic || ((access.dst | access.src) & (access.width - 1)) == 0;
     }
@@ -133,6 +143,7 @@ private:
     gas::GlobalMemory memory_;
     gas::Delegate delegate_;
     CommandStation station_;
+    Heap heap_;
     std::unique_ptr<net::kick::Board> board_;
     std::optional<net::kick::Barrier> barrier_;  ///< of all ranks, once connected
     std::mutex one_at_a_time_;                   ///< threads in barrier_

@@ -54,7 +54,7 @@ FACES = {
         "gas/messages.hpp",
         "gas/relocatable/relocatable_space.hpp",
     ],
-    "acp": ["acp/node.hpp"],
+    "acp": ["acp/node.hpp", "acp/data/call.hpp", "acp/data/sequence.hpp", "acp/data/list.hpp"],
     "dsm": [
         "dsm/dsm.hpp",
         "dsm/messages.hpp",

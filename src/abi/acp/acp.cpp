@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "abi/acp/process.hpp"
 #include "acp/node.hpp"
 #include "base/fatal.hpp"
 #include "base/settings.hpp"
@@ -42,7 +43,13 @@ Process& process() {
 }
 Node* node = nullptr;
 
-int errno_of(const Error& error) {
+}  // namespace
+
+namespace hiroba::abi_acp {
+
+acp::Node* current_node() noexcept { return node; }
+
+int errno_of(const Error& error) noexcept {
     switch (error.kind) {
         case ErrorKind::usage:
         case ErrorKind::refused: return EINVAL;
@@ -53,22 +60,20 @@ int errno_of(const Error& error) {
     return EIO;
 }
 
-/// Says why `function` fails.
-template <class Value>
-Value fail(const char* function, const Error& error, Value value) {
-    hiroba::say("%s: %s", function, error.text.c_str());
-    errno = errno_of(error);
-    return value;
-}
-
-/// Returns false and prints why if acp_init has not been called.
 bool is_ready(const char* function) {
     if (node != nullptr) [[likely]]
         return true;
-    hiroba::say("%s: this process is not in a job: call acp_init first", function);
+    say("%s: this process is not in a job: call acp_init first", function);
     errno = EPERM;
     return false;
 }
+
+}  // namespace hiroba::abi_acp
+
+namespace {
+
+using hiroba::abi_acp::fail;
+using hiroba::abi_acp::is_ready;
 
 /// `call` on the node, or `failure`.
 template <class Value, class Call>
@@ -138,8 +143,6 @@ acp_handle_t atomic(const char* function, AtomicOp op, std::uint32_t width, acp_
 }
 
 }  // namespace
-
-#define HIROBA_ACP_PUBLIC extern "C" __attribute__((visibility("default")))
 
 HIROBA_ACP_PUBLIC int acp_init(int*, char***) {
     if (node != nullptr) {

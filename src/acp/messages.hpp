@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: the messages of this layer, numbered behind those of gas. The layers of the shared memory
+// number theirs from there, too: no process has both.
+#pragma once
+
+#include "gas/messages.hpp"
+
+namespace hiroba::acp::message {
+
+/// What is asked of a rank's heap, and its answers.
+inline constexpr net::MessageKind heap = net::kind_after(gas::message::last);
+
+}  // namespace hiroba::acp::message
