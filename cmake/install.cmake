@@ -20,11 +20,11 @@ file(RELATIVE_PATH HIROBA_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" HIROBA_PREFIX_FROM_PC "${HIROBA_PREFIX_FROM_PC}")
 
-# hiroba_public_library(<target> <component> <name> DESCRIPTION <text> [CFLAGS <flags>] HEADERS <files>)
+# hiroba_public_library(<target> <component> <name> [ON <component> <package> ...] DESCRIPTION <text> [CFLAGS <flags>] HEADERS <files>)
 # A library programs link with: find_package(hiroba COMPONENTS <component>) gives hiroba::<component>, pkg-config
 # <name> the same. Headers lie below include/ as installed. All have one ABI version: docs/versions.md.
 function(hiroba_public_library target component name)
-  cmake_parse_arguments(library "" "DESCRIPTION;CFLAGS" "HEADERS" ${ARGN})
+  cmake_parse_arguments(library "" "DESCRIPTION;CFLAGS" "ON;HEADERS" ${ARGN})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${component}
     VERSION ${HIROBA_ABI}.0 SOVERSION ${HIROBA_ABI})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
@@ -36,10 +36,18 @@ function(hiroba_public_library target component name)
   add_library(hiroba::${component} ALIAS ${target})
   set_property(GLOBAL APPEND PROPERTY HIROBA_COMPONENTS ${component})
 
-  install(TARGETS ${target} EXPORT hiroba-${component}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development)
-  hiroba_install_component(${component} ${library_HEADERS})
+  # What lies in programs themselves (an archive) needs what they link with besides.
   set(library_BINARY -l${name})
+  while(library_ON)
+    list(POP_FRONT library_ON below package)
+    string(APPEND library_BINARY " -l${package}")
+    set_property(GLOBAL APPEND PROPERTY HIROBA_COMPONENTS_ON "${component}=${below}")
+    target_link_libraries(${target} PUBLIC hiroba::${below})
+  endwhile()
+  install(TARGETS ${target} EXPORT hiroba-${component}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  hiroba_install_component(${component} ${library_HEADERS})
   hiroba_install_pkg_config(${name})
 endfunction()
 
