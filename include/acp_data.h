@@ -205,8 +205,193 @@ acp_element_t acp_dereference_list_it(acp_list_it_t it);
 /** @return elements from first on to last; -1 if last does not follow */
 int acp_distance_list_it(acp_list_it_t first, acp_list_it_t last);
 
+/* --- Set, multiset, map: keys of any bytes, spread over ranks --------------------------------- */
+
+/* Common to the three, with set for each name:
+   acp_create_set     slots on the `num_ranks` ranks of the array, each once, `num_slots` >= 1 on
+                      each; the directory on `rank`. `ga` ACP_GA_NULL on failure
+   acp_assign_set     makes set1 a copy of set2, in its own shape; acp_merge_set inserts what set2
+                      has; acp_move_set does so and empties set2; acp_swap_set exchanges all
+   acp_find_set       an element, or the end
+   acp_increment_set_it  the next element, or the end: rank num_ranks, slot 0, elem ACP_GA_NULL
+   ..._local_...      of the keys in the memory of the calling rank; assign_local empties all of
+                      set1 before. The local end is the first element behind them
+   A key has 1 byte or more. What order elements have is not defined, but it stays. */
+
+/** A set: at `ga` the address of a table for each of `num_ranks` ranks, each of `num_slots` slots.
+ */
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_set_t;
+/** An element. It stays good until the element is removed. */
+typedef struct {
+    acp_set_t set;
+    int rank; /**< index among the ranks with slots; num_ranks at the end */
+    int slot;
+    acp_ga_t elem;
+} acp_set_it_t;
+acp_set_t acp_create_set(int num_ranks, const int* ranks, int num_slots, int rank);
+void acp_destroy_set(acp_set_t set);
+void acp_clear_set(acp_set_t set);
+size_t acp_size_set(acp_set_t set);
+size_t acp_size_local_set(acp_set_t set);
+int acp_empty_set(acp_set_t set);
+int acp_empty_local_set(acp_set_t set);
+void acp_assign_set(acp_set_t set1, acp_set_t set2);
+void acp_assign_local_set(acp_set_t set1, acp_set_t set2);
+void acp_merge_set(acp_set_t set1, acp_set_t set2);
+void acp_merge_local_set(acp_set_t set1, acp_set_t set2);
+void acp_move_set(acp_set_t set1, acp_set_t set2);
+void acp_move_local_set(acp_set_t set1, acp_set_t set2);
+void acp_swap_set(acp_set_t set1, acp_set_t set2);
+acp_set_it_t acp_begin_set(acp_set_t set);
+acp_set_it_t acp_end_set(acp_set_t set);
+acp_set_it_t acp_begin_local_set(acp_set_t set);
+acp_set_it_t acp_end_local_set(acp_set_t set);
+acp_set_it_t acp_increment_set_it(acp_set_it_t it);
+acp_set_it_t acp_find_set(acp_set_t set, acp_element_t key);
+/** @return 1; 0 on failure. A key that is there is left as it is */
+int acp_insert_set(acp_set_t set, acp_element_t key);
+void acp_remove_set(acp_set_t set, acp_element_t key);
+/** @return where the key is; `ga` ACP_GA_NULL of the end */
+acp_element_t acp_dereference_set_it(acp_set_it_t it);
+
+/** A multiset, of which each key has a count: at `ga` the address of a table for each of
+ * `num_ranks` ranks, each of `num_slots` slots. */
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_multiset_t;
+/** An element. It stays good until the element is removed. */
+typedef struct {
+    acp_multiset_t set;
+    int rank; /**< index among the ranks with slots; num_ranks at the end */
+    int slot;
+    acp_ga_t elem;
+} acp_multiset_it_t;
+acp_multiset_t acp_create_multiset(int num_ranks, const int* ranks, int num_slots, int rank);
+void acp_destroy_multiset(acp_multiset_t set);
+void acp_clear_multiset(acp_multiset_t set);
+size_t acp_size_multiset(acp_multiset_t set);
+size_t acp_size_local_multiset(acp_multiset_t set);
+int acp_empty_multiset(acp_multiset_t set);
+int acp_empty_local_multiset(acp_multiset_t set);
+void acp_assign_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_assign_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_merge_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_merge_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_move_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_move_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+void acp_swap_multiset(acp_multiset_t set1, acp_multiset_t set2);
+acp_multiset_it_t acp_begin_multiset(acp_multiset_t set);
+acp_multiset_it_t acp_end_multiset(acp_multiset_t set);
+acp_multiset_it_t acp_begin_local_multiset(acp_multiset_t set);
+acp_multiset_it_t acp_end_local_multiset(acp_multiset_t set);
+acp_multiset_it_t acp_increment_multiset_it(acp_multiset_it_t it);
+acp_multiset_it_t acp_find_multiset(acp_multiset_t set, acp_element_t key);
+/** Adds 1 to the count of a key that is there. @return 1; 0 on failure */
+int acp_insert_multiset(acp_multiset_t set, acp_element_t key);
+/** Takes 1 from the count; the last one removes the key. */
+void acp_remove_multiset(acp_multiset_t set, acp_element_t key);
+/** Removes the key whatever its count. */
+void acp_remove_all_multiset(acp_multiset_t set, acp_element_t key);
+/** @return the count; 0 if the key is not there */
+uint64_t acp_retrieve_multiset(acp_multiset_t set, acp_element_t key);
+/** @return where the key is; `ga` ACP_GA_NULL of the end */
+acp_element_t acp_dereference_multiset_it(acp_multiset_it_t it);
+
+/** A map, of which each key has a value of any bytes, or none: at `ga` the address of a table for
+ * each of `num_ranks` ranks, each of `num_slots` slots. */
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_map_t;
+/** An element. It stays good until the element is removed. */
+typedef struct {
+    acp_map_t map;
+    int rank; /**< index among the ranks with slots; num_ranks at the end */
+    int slot;
+    acp_ga_t elem;
+} acp_map_it_t;
+/** Declared by ACP 3, for which no function is. */
+typedef struct {
+    acp_map_it_t it;
+    int success;
+} acp_map_ib_t;
+acp_map_t acp_create_map(int num_ranks, const int* ranks, int num_slots, int rank);
+void acp_destroy_map(acp_map_t map);
+void acp_clear_map(acp_map_t map);
+size_t acp_size_map(acp_map_t map);
+size_t acp_size_local_map(acp_map_t map);
+int acp_empty_map(acp_map_t map);
+int acp_empty_local_map(acp_map_t map);
+void acp_assign_map(acp_map_t map1, acp_map_t map2);
+void acp_assign_local_map(acp_map_t map1, acp_map_t map2);
+void acp_merge_map(acp_map_t map1, acp_map_t map2);
+void acp_merge_local_map(acp_map_t map1, acp_map_t map2);
+void acp_move_map(acp_map_t map1, acp_map_t map2);
+void acp_move_local_map(acp_map_t map1, acp_map_t map2);
+void acp_swap_map(acp_map_t map1, acp_map_t map2);
+acp_map_it_t acp_begin_map(acp_map_t map);
+acp_map_it_t acp_end_map(acp_map_t map);
+acp_map_it_t acp_begin_local_map(acp_map_t map);
+acp_map_it_t acp_end_local_map(acp_map_t map);
+acp_map_it_t acp_increment_map_it(acp_map_it_t it);
+acp_map_it_t acp_find_map(acp_map_t map, acp_element_t key);
+void acp_clear_local_map(acp_map_t map);
+/** @return 1; 0 on failure, and for a key that is there: it keeps its value */
+int acp_insert_map(acp_map_t map, acp_pair_t pair);
+void acp_remove_map(acp_map_t map, acp_element_t key);
+/** Copies the value of the key `first` to `second`, as much as fits. @return bytes of the whole
+    value; 0 if the key is not there */
+size_t acp_retrieve_map(acp_map_t map, acp_pair_t pair);
+/** @return where key and value are; `ga` ACP_GA_NULL of the end */
+acp_pair_t acp_dereference_map_it(acp_map_it_t it);
+
 #ifdef __cplusplus
 }
 #endif
+
+/* --- Names with the type as an argument ------------------------------------------------------ */
+
+/* acp_size(vector, v) is acp_size_vector(v), acp_advance(list_it, it, 2) acp_advance_list_it(it,
+ * 2). */
+#define acp_assign(type, ...) acp_assign_##type(__VA_ARGS__)
+#define acp_assign_range(type, ...) acp_assign_range_##type(__VA_ARGS__)
+#define acp_at(type, ...) acp_at_##type(__VA_ARGS__)
+#define acp_begin(type, ...) acp_begin_##type(__VA_ARGS__)
+#define acp_capacity(type, ...) acp_capacity_##type(__VA_ARGS__)
+#define acp_clear(type, ...) acp_clear_##type(__VA_ARGS__)
+#define acp_create(type, ...) acp_create_##type(__VA_ARGS__)
+#define acp_destroy(type, ...) acp_destroy_##type(__VA_ARGS__)
+#define acp_empty(type, ...) acp_empty_##type(__VA_ARGS__)
+#define acp_end(type, ...) acp_end_##type(__VA_ARGS__)
+#define acp_erase(type, ...) acp_erase_##type(__VA_ARGS__)
+#define acp_erase_range(type, ...) acp_erase_range_##type(__VA_ARGS__)
+#define acp_find(type, ...) acp_find_##type(__VA_ARGS__)
+#define acp_insert(type, ...) acp_insert_##type(__VA_ARGS__)
+#define acp_insert_range(type, ...) acp_insert_range_##type(__VA_ARGS__)
+#define acp_merge(type, ...) acp_merge_##type(__VA_ARGS__)
+#define acp_pop_back(type, ...) acp_pop_back_##type(__VA_ARGS__)
+#define acp_pop_front(type, ...) acp_pop_front_##type(__VA_ARGS__)
+#define acp_push_back(type, ...) acp_push_back_##type(__VA_ARGS__)
+#define acp_push_front(type, ...) acp_push_front_##type(__VA_ARGS__)
+#define acp_remove(type, ...) acp_remove_##type(__VA_ARGS__)
+#define acp_reserve(type, ...) acp_reserve_##type(__VA_ARGS__)
+#define acp_reverse(type, ...) acp_reverse_##type(__VA_ARGS__)
+#define acp_size(type, ...) acp_size_##type(__VA_ARGS__)
+#define acp_sort(type, ...) acp_sort_##type(__VA_ARGS__)
+#define acp_splice(type, ...) acp_splice_##type(__VA_ARGS__)
+#define acp_swap(type, ...) acp_swap_##type(__VA_ARGS__)
+#define acp_unique(type, ...) acp_unique_##type(__VA_ARGS__)
+#define acp_advance(type, ...) acp_advance_##type(__VA_ARGS__)
+#define acp_decrement(type, ...) acp_decrement_##type(__VA_ARGS__)
+#define acp_dereference(type, ...) acp_dereference_##type(__VA_ARGS__)
+#define acp_distance(type, ...) acp_distance_##type(__VA_ARGS__)
+#define acp_increment(type, ...) acp_increment_##type(__VA_ARGS__)
 
 #endif

@@ -55,7 +55,7 @@ FACES = {
         "gas/messages.hpp",
         "gas/relocatable/relocatable_space.hpp",
     ],
-    "acp": ["acp/node.hpp", "acp/data/call.hpp", "acp/data/sequence.hpp", "acp/data/list.hpp"],
+    "acp": ["acp/node.hpp", "acp/data/call.hpp", "acp/data/sequence.hpp", "acp/data/list.hpp", "acp/data/buckets.hpp"],
     "dsm": [
         "dsm/dsm.hpp",
         "dsm/messages.hpp",

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 #include "acp/refusal.hpp"
+#include "base/fatal.hpp"
 
 namespace hiroba::acp::data {
 
@@ -113,20 +114,26 @@ bool Call::are_equal(std::uint64_t first, std::uint64_t second, std::uint64_t by
 
 // --- words, blocks -------------------------------------------------------------------------------
 
-std::uint64_t Call::compare_swap(std::uint64_t address, std::uint64_t expected,
-                                 std::uint64_t desired) {
-    issue({true, net::AtomicOp::compare_swap, 8, scratch_.address, address, 8, desired, expected});
-    if (!ok_) return ~std::uint64_t{0};
-    complete();
-    std::uint64_t before = 0;
-    std::memcpy(&before, scratch_.at, sizeof before);
-    return before;
+bool Call::lock(std::uint64_t address, void* behind, std::uint64_t bytes) {
+    HIROBA_INVARIANT(bytes <= reading_bytes - 8, "%lu bytes behind a lock", bytes);
+    // Its holder is in a call, so it goes soon; a rank that is lost ends the job.
+    for (; ok_; ::sched_yield()) {
+        issue({true, net::AtomicOp::compare_swap, 8, scratch_.address, address, 8, 1, 0});
+        if (bytes != 0) copy(scratch_.address + 8, address + 8, bytes);
+        complete();
+        std::uint64_t before = 1;
+        if (ok_) std::memcpy(&before, scratch_.at, sizeof before);
+        if (before != 0) continue;
+        if (bytes != 0) std::memcpy(behind, scratch_.at + 8, bytes);
+        return true;
+    }
+    return false;
 }
 
-bool Call::lock(std::uint64_t address) {
-    // Its holder is in a call, so it goes soon; a rank that is lost ends the job.
-    while (ok_ && compare_swap(address, 0, 1) != 0) ::sched_yield();
-    return ok_;
+void Call::unlock(std::uint64_t address) {
+    const bool was_ok = std::exchange(ok_, true);
+    write(address, std::uint64_t{0});
+    ok_ = ok_ && was_ok;
 }
 
 std::uint64_t Call::allocate(std::uint64_t bytes, std::int64_t rank) {

@@ -46,17 +46,18 @@ public:
         write_bytes(address, &value, sizeof value);
     }
     void write_bytes(std::uint64_t address, const void* from, std::uint64_t bytes);
+    /// Gives a lock back, also when something went wrong while it was held.
+    void unlock(std::uint64_t address);
     /// Starts to copy between any two ranks; the ends do not overlap.
     void copy(std::uint64_t dst, std::uint64_t src, std::uint64_t bytes);
     /// Returns when all that was written and copied is there.
     void complete();
 
-    /// Stores `desired` at `address` if `expected` is there. @return what was there; ~0 on failure
-    std::uint64_t compare_swap(std::uint64_t address, std::uint64_t expected,
-                               std::uint64_t desired);
     /// Waits until the word at `address` is 0 and makes it 1: a lock that ranks share. It is given
-    /// back by a write of 0. @return false on failure: it is not held
-    bool lock(std::uint64_t address);
+    /// back by unlock(). @return false on failure: it is not held
+    bool lock(std::uint64_t address) { return lock(address, nullptr, 0); }
+    /// As above, and reads `bytes` from behind the word, as they are once the lock is held.
+    bool lock(std::uint64_t address, void* behind, std::uint64_t bytes);
 
     /// @return a block; 0 on failure
     std::uint64_t allocate(std::uint64_t bytes, std::int64_t rank);

@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "acp/data/call.hpp"
+#include "acp/data/extent.hpp"
 
 namespace hiroba::acp::data {
-
-/// Memory that any rank may name.
-struct Extent {
-    std::uint64_t address = 0, bytes = 0;
-};
 
 /// One list, for the time of one call. The caller sees to it that no rank changes it meanwhile.
 class List {
