@@ -139,6 +139,7 @@ int acp_inquire(acp_handle_t handle);
 
 /* --- Middle layer --------------------------------------------------------------------------- */
 
+#include "acp_channels.h"
 #include "acp_data.h"
 
 #endif

@@ -9,5 +9,7 @@ namespace hiroba::acp::message {
 
 /// What is asked of a rank's heap, and its answers.
 inline constexpr net::MessageKind heap = net::kind_after(gas::message::last);
+/// What the ends of a channel tell each other.
+inline constexpr net::MessageKind channel = net::kind_after(heap);
 
 }  // namespace hiroba::acp::message

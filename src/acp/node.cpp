@@ -123,6 +123,7 @@ Node::Node(std::unique_ptr<net::Endpoint> endpoint, net::ControlChannel& control
       delegate_(*endpoint_, memory_, hooks(), colors),
       station_(*endpoint_, life.last_handle),
       heap_(*endpoint_, memory_),
+      channels_(*endpoint_),
       board_(std::move(board)) {}
 
 Result<std::unique_ptr<Node>> Node::open(const net::JobInfo& job, net::ControlChannel& control,
@@ -299,6 +300,23 @@ Result<std::uint32_t> Node::color_of_address(std::uint64_t address) const {
                        std::to_string(color) + "; there are " + std::to_string(colors_));
     }
     return color;
+}
+
+// --- channels ------------------------------------------------------------------------------------
+
+Result<Channels::Id> Node::create_channel(std::int64_t sender, std::int64_t receiver) {
+    const auto from = node_of(sender), to = node_of(receiver);
+    if (!from) return from.error();
+    if (!to) return to.error();
+    const bool is_one = (*from == endpoint_->self()) != (*to == endpoint_->self());
+    if (is_one) return channels_.create(*from, *to);
+    return refused("rank " + std::to_string(rank()) + " is not one end of a channel from rank " +
+                   std::to_string(sender) + " to rank " + std::to_string(receiver));
+}
+
+Result<std::uint64_t> Node::wait_for_channel(Channels::Id request) {
+    delegate_.flush(gas::CommandBatcher::When::now);  // others may wait for it
+    return channels_.wait(request);
 }
 
 // --- access --------------------------------------------------------------------------------------

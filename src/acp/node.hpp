@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "acp/channels.hpp"
 #include "acp/command_station.hpp"
 #include "acp/heap.hpp"
 #include "base/result.hpp"
@@ -82,6 +83,12 @@ public:
     Result<std::uint32_t> rank_of_address(std::uint64_t address) const;
     Result<std::uint32_t> color_of_address(std::uint64_t address) const;
 
+    // --- channels, by Channels' own functions but for these.
+    /// This rank's end of the next channel from `sender` to `receiver`.
+    Result<Channels::Id> create_channel(std::int64_t sender, std::int64_t receiver);
+    Result<std::uint64_t> wait_for_channel(Channels::Id request);
+    Channels& channels() noexcept { return channels_; }
+
     // --- access. `order`: a handle or one of those above.
     /// The handle, or 0: refused, nothing was done; why_refused(the same) says why.
     std::int64_t try_access(const Access& access, std::int64_t order) {
@@ -144,6 +151,7 @@ private:
     gas::Delegate delegate_;
     CommandStation station_;
     Heap heap_;
+    Channels channels_;
     std::unique_ptr<net::kick::Board> board_;
     std::optional<net::kick::Barrier> barrier_;  ///< of all ranks, once connected
     std::mutex one_at_a_time_;                   ///< threads in barrier_
