@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Role: what the programs of this folder share: a scheduler on a network, opened, or the reason why
+// not; an end with one line when an answer is wrong.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "hiroba/net.hpp"
+#include "hiroba/tasks.hpp"
+
+namespace tasks_test {
+
+namespace net = hiroba::net;
+namespace tasks = hiroba::tasks;
+using hiroba::NodeId;
+
+/// Ends the process, and with it the job.
+[[noreturn]] inline void wrong(const std::string& what) {
+    std::fprintf(stderr, "WRONG: %s\n", what.c_str());
+    _exit(9);
+}
+inline void require(bool good, const std::string& what) {
+    if (!good) wrong(what);
+}
+
+/// A network with a scheduler on it.
+struct Job {
+    std::unique_ptr<net::Network> network;
+    std::unique_ptr<tasks::Scheduler> scheduler;
+
+    /// @param others  of the nodes but the first
+    explicit Job(const tasks::Options& options) : Job(options, options) {}
+    Job(const tasks::Options& first, const tasks::Options& others) {
+        std::string why;
+        network = net::Network::open(&why);
+        const tasks::Options& options = network == nullptr || is_first() ? first : others;
+        if (network != nullptr) scheduler = tasks::Scheduler::open(network.get(), options, &why);
+        if (scheduler == nullptr || !network->connect(&why)) {
+            std::fprintf(stderr, "%s\n", why.c_str());
+            std::exit(78);
+        }
+    }
+    bool is_first() const { return network->self().value == 0; }
+};
+
+}  // namespace tasks_test
