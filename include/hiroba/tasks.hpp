@@ -255,6 +255,27 @@ auto async(On where, const F& function) {
     return Future<std::invoke_result_t<const F&>>(where, function);
 }
 
+/// Reads `to.size()` bytes of another node's memory; the worker runs other tasks until they are
+/// there. `to` may be any memory of this process. `network` is the scheduler's.
+/// @return refused: nothing was done, and `*why` says which argument is wrong
+net::Ended get(net::Network& network, NodeId source, net::RemoteAddress from,
+               std::span<std::byte> to, std::string* why = nullptr);
+/// Writes likewise; returns when the bytes are visible at the target.
+net::Ended put(net::Network& network, NodeId target, net::RemoteAddress to,
+               std::span<const std::byte> from, std::string* why = nullptr);
+template <class T>
+net::Ended get_value(net::Network& network, NodeId source, net::RemoteAddress from, T& to,
+                     std::string* why = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return get(network, source, from, std::as_writable_bytes(std::span<T, 1>(&to, 1)), why);
+}
+template <class T>
+net::Ended put_value(net::Network& network, NodeId target, net::RemoteAddress to, const T& from,
+                     std::string* why = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return put(network, target, to, std::as_bytes(std::span<const T, 1>(&from, 1)), why);
+}
+
 /// Runs all functions, the last by this task itself; returns when all have ended.
 template <class... F>
 void invoke(F&&... functions) {

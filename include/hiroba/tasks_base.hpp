@@ -70,6 +70,9 @@ void send(NodeId node, const TaskType& type, const void* closure, std::size_t by
 /// Returns when all tasks of `join` have ended; meanwhile the worker runs others.
 void wait(Join& join);
 
+/// How many replies tasks of this process have found that looked for them between yields.
+std::atomic<std::uint64_t>& replies_found() noexcept;
+
 template <class F>
 using ResultOf = std::invoke_result_t<F&>;
 

@@ -34,11 +34,19 @@ struct Job {
     std::unique_ptr<net::Network> network;
     std::unique_ptr<tasks::Scheduler> scheduler;
 
+    explicit Job(const tasks::Options& options) : Job(nullptr, options, options) {}
     /// @param others  of the nodes but the first
-    explicit Job(const tasks::Options& options) : Job(options, options) {}
-    Job(const tasks::Options& first, const tasks::Options& others) {
+    Job(const tasks::Options& first, const tasks::Options& others) : Job(nullptr, first, others) {}
+    /// @param opened  not connected
+    Job(std::unique_ptr<net::Network> opened, const tasks::Options& options)
+        : Job(std::move(opened), options, options) {}
+
+private:
+    Job(std::unique_ptr<net::Network> opened, const tasks::Options& first,
+        const tasks::Options& others)
+        : network(std::move(opened)) {
         std::string why;
-        network = net::Network::open(&why);
+        if (network == nullptr) network = net::Network::open(&why);
         const tasks::Options& options = network == nullptr || is_first() ? first : others;
         if (network != nullptr) scheduler = tasks::Scheduler::open(network.get(), options, &why);
         if (scheduler == nullptr || !network->connect(&why)) {
@@ -46,6 +54,8 @@ struct Job {
             std::exit(78);
         }
     }
+
+public:
     bool is_first() const { return network->self().value == 0; }
 };
 
