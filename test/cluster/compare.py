@@ -162,6 +162,8 @@ def all_cases():
         *([Case("user_ids.c", "region", refused=(78, b"in a parallel region refused"), regions=False)]
           if os.geteuid() == 0 else []),
         Case("signal_waits.c", environment=EXAMINED),
+        Case("cancelled_waits.c", threads=2, environment=EXAMINED),
+        Case("cancelled_waits.c", environment={"HIROBA_SYSTEM_CALLS": "interposed", "HIROBA_PROVIDER": "udp"}),
         Case("fibers.c", flags=["-O1", "-fstack-protector-all"]),
         Case("packed_atomics.c"),
         Case("yields.c"),

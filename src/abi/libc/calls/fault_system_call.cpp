@@ -18,7 +18,9 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/process/children.hpp"
 #include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/sync/futexes.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/program_call.hpp"
@@ -133,6 +135,15 @@ bool is_id_for_libc(int number, greg_t place) noexcept {
     return (number == SYS_getpid || number == SYS_gettid) && is_of_system(place);
 }
 
+/// libc itself carries out what cancels its caller, behind the call.
+long call_of_libc(int number, const CallArguments& arguments) noexcept {
+    const CancellableCall call{is_cancellation_point(number, arguments.word[1])};
+    const long result = perform_system_call(number, arguments);
+    call.end();
+    if (result == -EINTR && is_cancellation_waiting()) cancel_behind_handler();
+    return result;
+}
+
 void serve(int number, ucontext_t& context) noexcept {
     greg_t* const registers = context.uc_mcontext.gregs;
     if (number == SYS_rt_sigreturn) hiroba_signal_end(registers[REG_RSP]);
@@ -151,7 +162,7 @@ void serve(int number, ucontext_t& context) noexcept {
     else if (is_id_for_libc(number, registers[REG_RIP]))
         registers[REG_RAX] = dsm::kernel_call(number);
     else
-        registers[REG_RAX] = perform_system_call(number, arguments);
+        registers[REG_RAX] = call_of_libc(number, arguments);
 }
 
 /// SIGSYS of a seccomp filter, or sent by kill().

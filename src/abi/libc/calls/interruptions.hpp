@@ -4,9 +4,13 @@
 // Invariant: as on one machine (signal(7)). A handler with SA_RESTART lets most calls go on.
 #pragma once
 
+#include <time.h>
+
 #include <cstdint>
 
 namespace hiroba::abi {
+
+struct CallArguments;
 
 enum class Endings : std::uint8_t {
     none,              ///< the call does not wait for what others do
@@ -30,6 +34,26 @@ private:
 
     Endings endings_;
     std::uint64_t before_;
+};
+
+/// A call that waits and was interrupted by a signal of ours alone: it goes on for the rest of its
+/// time. Others the kernel repeats by itself.
+class RestOfWait {
+public:
+    RestOfWait(long number, const CallArguments& arguments) noexcept;
+    RestOfWait(const RestOfWait&) = delete;
+    RestOfWait& operator=(const RestOfWait&) = delete;
+
+    /// @param result  what the call gave. True: it is to be made once more, with these arguments
+    bool goes_on(long result, CallArguments& arguments) noexcept;
+
+private:
+    std::uint64_t left_ns() const noexcept;
+
+    long number_;
+    std::uint64_t handlers_before_;
+    std::uint64_t until_ns_ = ~std::uint64_t{0};
+    timespec left_{};
 };
 
 }  // namespace hiroba::abi

@@ -29,12 +29,6 @@ bool is_for_trap(long number) noexcept {
            number == SYS_vfork || number == SYS_rt_sigprocmask || number == SYS_rt_sigreturn;
 }
 
-long as_libc(long result) noexcept {
-    if (!dsm::kernel_failed(result)) return result;
-    errno = static_cast<int>(-result);
-    return -1;
-}
-
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -54,7 +48,7 @@ long syscall(long number, ...) noexcept {
     if (is_for_trap(number) && !is_own_code(HIROBA_CALLER)) {
         return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
-    return call_from(HIROBA_CALLER, number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return call_to_end_from(HIROBA_CALLER, number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 void* shmat(int segment, const void* address, int flags) noexcept {

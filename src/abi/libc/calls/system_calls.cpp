@@ -15,6 +15,7 @@
 
 #include "abi/libc/calls/direct_memory.hpp"
 #include "abi/libc/calls/handovers.hpp"
+#include "abi/libc/calls/interruptions.hpp"
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/short_counts.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
@@ -211,6 +212,15 @@ long call_with(const PinnedBuffers& buffers, long number, const CallArguments& a
     }
 }
 
+/// To its end, unless a handler of the program has run.
+long wait_with(const PinnedBuffers& buffers, long number, CallArguments arguments) noexcept {
+    RestOfWait rest{number, arguments};
+    for (;;) {
+        const long result = call_with(buffers, number, arguments);
+        if (!rest.goes_on(result, arguments)) return result;
+    }
+}
+
 /// What waits for any signal goes on waiting where none of the program's has come: a signal that
 /// the thread blocks is brought to it by another (thread_signals.hpp).
 long wait_for_any_signal(long number, const CallArguments& arguments) noexcept {
@@ -348,7 +358,7 @@ long perform(long number, const CallArguments& asked) noexcept {
         add_memory_as_file(buffers, number, arguments, -1);
         const bool writes = number == SYS_write || number == SYS_writev;
         const WritingTurn turn{writes ? a[0] : -1};
-        result = call_with(buffers, number, arguments);
+        result = wait_with(buffers, number, arguments);
         if (result == -EIO) result = call_on_memory(buffers, number, arguments);
         if (result > 0 && !buffers.is_empty())
             result = finish_transfer(buffers, number, arguments, result);

@@ -11,6 +11,7 @@
 
 #include "abi/libc/calls/system_call_table.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 #include "base/ids.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
@@ -68,19 +69,46 @@ private:
     Range pinned_[pinned_max];
 };
 
-/// Performs a call for an interposed function of libc: the program's as above; one of this library,
-/// or of a process that is alone, as it is. -1 and errno on failure.
-#define HIROBA_CALLER __builtin_return_address(0)
-template <class... Arguments>
-long call_from(const void* return_address, long number, Arguments... arguments) noexcept {
-    const bool of_program = spans_nodes() && !is_own_code(return_address);
-    const long result =
-        of_program
-            ? perform_system_call(number, CallArguments{{dsm::kernel::as_word(arguments)...}})
-            : dsm::kernel_call(number, arguments...);
+inline long as_libc(long result) noexcept {
     if (!dsm::kernel_failed(result)) return result;
     errno = static_cast<int>(-result);
     return -1;
+}
+
+/// As perform_system_call(), for a function of libc's, which may be a cancellation point.
+inline long call_of_program(long number, const CallArguments& arguments) {
+    const bool is_point = is_cancellation_point(number, arguments.word[1]);
+    const CancellableCall call{is_point};
+    call.begin();
+    const long result = perform_system_call(number, arguments);
+    call.end();
+    if (is_point && result == -EINTR) end_cancellation_point();
+    return result;
+}
+
+/// Performs a call for an interposed function of libc: the program's as above; one of this library,
+/// or of a process that is alone, as it is. -1 and errno on failure. May not return where the call
+/// is a cancellation point.
+#define HIROBA_CALLER __builtin_return_address(0)
+template <class... Arguments>
+long call_from(const void* return_address, long number, Arguments... arguments) {
+    const bool of_program = spans_nodes() && !is_own_code(return_address);
+    const long result =
+        of_program ? call_of_program(number, CallArguments{{dsm::kernel::as_word(arguments)...}})
+                   : dsm::kernel_call(number, arguments...);
+    return as_libc(result);
+}
+
+/// The same for a function that is no cancellation point, whatever the number is.
+template <class... Arguments>
+long call_to_end_from(const void* return_address, long number, Arguments... arguments) noexcept {
+    if (!spans_nodes() || is_own_code(return_address))
+        return as_libc(dsm::kernel_call(number, arguments...));
+    const CancellableCall call{false};
+    const long result =
+        perform_system_call(number, CallArguments{{dsm::kernel::as_word(arguments)...}});
+    call.end();
+    return as_libc(result);
 }
 
 }  // namespace hiroba::abi

@@ -92,6 +92,16 @@ private:
 
 using hiroba::dsm::kernel::as_word;
 
+/// wait_elsewhere(), of functions that are cancellation points.
+std::optional<long> wait_as_point(long number, const CallArguments& arguments) {
+    const CancellableCall call{true};
+    call.begin();
+    const auto result = wait_elsewhere(number, arguments);
+    call.end();
+    if (result && *result == -EINTR) end_cancellation_point();
+    return result;
+}
+
 /// As libc's functions tell it.
 int result_of(long result) noexcept {
     if (!hiroba::dsm::kernel_failed(result)) return static_cast<int>(result);
@@ -267,7 +277,7 @@ int poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
 }
 int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask) {
     if (HIROBA_CALL_OF_PROGRAM()) {
-        const auto elsewhere = wait_elsewhere(
+        const auto elsewhere = wait_as_point(
             SYS_ppoll,
             {{as_word(descriptors), static_cast<long>(count), as_word(timeout), as_word(mask)}});
         if (elsewhere) return result_of(*elsewhere);
@@ -286,9 +296,9 @@ int select(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional, ti
 int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptional,
             const timespec* timeout, const sigset_t* mask) {
     if (HIROBA_CALL_OF_PROGRAM()) {
-        const auto elsewhere = wait_elsewhere(
-            SYS_pselect6, {{count, as_word(to_read), as_word(to_write), as_word(exceptional),
-                            as_word(timeout), as_word(&mask)}});
+        const auto elsewhere =
+            wait_as_point(SYS_pselect6, {{count, as_word(to_read), as_word(to_write),
+                                          as_word(exceptional), as_word(timeout), as_word(&mask)}});
         if (elsewhere) return result_of(*elsewhere);
     }
     let_kernel_select(count, to_read, to_write, exceptional);

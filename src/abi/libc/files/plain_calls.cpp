@@ -281,7 +281,9 @@ pid_t waitpid(pid_t process, int* status, int options) {
         return static_cast<pid_t>(call_from(HIROBA_CALLER, SYS_wait4, process, status, options, 0));
     return real_waitpid(process, status, options);
 }
-pid_t wait4(pid_t process, int* status, int options, rusage* usage) noexcept {
+/// wait4(), which libc's header declares as one that no cancelling leaves.
+pid_t wait_for_process(pid_t process, int* status, int options, rusage* usage) __asm__("wait4");
+pid_t wait_for_process(pid_t process, int* status, int options, rusage* usage) {
     if (spans_nodes())
         return static_cast<pid_t>(
             call_from(HIROBA_CALLER, SYS_wait4, process, status, options, usage));
@@ -316,7 +318,7 @@ int ioctl(int fd, unsigned long request, ...) noexcept {
     void* const argument = va_arg(list, void*);
     va_end(list);
     if (!spans_nodes()) return real_ioctl(fd, request, argument);
-    return static_cast<int>(call_from(HIROBA_CALLER, SYS_ioctl, fd, request, argument));
+    return static_cast<int>(call_to_end_from(HIROBA_CALLER, SYS_ioctl, fd, request, argument));
 }
 
 }  // extern "C"

@@ -54,8 +54,10 @@ long wait_until(std::uint64_t until_ns, Wanted& wanted) noexcept {
         const std::uint64_t left_ns = until_ns > now ? until_ns - now : 0;
         long number = take_elsewhere(wanted);
         if (number == -EAGAIN) number = take(NodeId{0}, wanted, std::min(left_ns, look_ns));
-        if (number == -EINTR && handlers_so_far() == handlers_before) continue;
+        const bool was_interrupted = handlers_so_far() != handlers_before;
+        if (number == -EINTR && !was_interrupted) continue;
         if (number != -EAGAIN || left_ns == 0) return number;
+        if (was_interrupted) return -EINTR;  // while another node has waited
     }
 }
 

@@ -20,6 +20,8 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/signals.hpp"
+#include "abi/libc/threads/cancellation.hpp"
+#include "abi/libc/threads/thread_stacks.hpp"
 #include "abi/world.hpp"
 #include "base/atomic_window.hpp"
 #include "base/fatal.hpp"
@@ -197,12 +199,13 @@ bool is_busy(const ThreadContext& context) noexcept {
 
 /// The kernel was to repeat a call behind the carrier. A handler that is without SA_RESTART ends
 /// it.
-void end_call_that_waits(ucontext_t& context) noexcept {
+void end_call_that_waits(ucontext_t& context, bool also_futex = false) noexcept {
     constexpr unsigned char instruction[] = {0x0f, 0x05};  // syscall
     greg_t* const registers = context.uc_mcontext.gregs;
-    if (endings_of(registers[REG_RAX]) != Endings::by_some_handlers ||
-        std::memcmp(reinterpret_cast<const void*>(registers[REG_RIP]), instruction,
-                    sizeof instruction) != 0)
+    const bool ends = endings_of(registers[REG_RAX]) == Endings::by_some_handlers ||
+                      (also_futex && registers[REG_RAX] == SYS_futex);
+    if (!ends || std::memcmp(reinterpret_cast<const void*>(registers[REG_RIP]), instruction,
+                             sizeof instruction) != 0)
         return;
     registers[REG_RAX] = -EINTR;
     registers[REG_RIP] += sizeof instruction;
@@ -231,8 +234,9 @@ void hand_over(const siginfo_t& info, pid_t self, ucontext_t& context) noexcept 
 
 /// @param name  0: by `id`. @return 0 or a negated error number
 long send_on_this_node(pthread_t name, pid_t id, int number, const siginfo_t& info) noexcept {
+    const bool is_starting = number == cancels && is_thread_starting(name);
     const pid_t to = find_id(name, id);
-    if (to == 0) return -ESRCH;
+    if (to == 0) return is_starting ? -EAGAIN : -ESRCH;
     if (number == 0) return 0;
     if (number < libc_first && find_waiting(to, number) != nullptr) return 0;
     Letter* const letter = write_letter(to, info);
@@ -273,8 +277,27 @@ void take_letters(ucontext_t& context) noexcept {
     while (Letter* const letter = take_letter(self)) {
         const siginfo_t sent = letter->info;
         discard(*letter);
-        hand_over(sent, self, context);
+        if (sent.si_signo == cancels)
+            ask_for_cancellation();
+        else
+            hand_over(sent, self, context);
     }
+}
+
+/// True: the interrupted thread is to be cancelled where it is.
+bool is_to_be_cancelled(ucontext_t& context) noexcept {
+    const ThreadContext* const thread = this_thread_if_known();
+    if (!is_cancellation_waiting() || thread == nullptr || is_busy(*thread)) return false;
+    const auto at = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+    const Cancelling found = look_at_cancellation(at);
+    if (found == Cancelling::now) return true;
+    if (found == Cancelling::ends_call) {
+        ++begun;
+        ++begun_to_end;
+        end_call_that_waits(context, true);
+    }
+    come_back_later(own_id());
+    return false;
 }
 
 constinit struct sigaction of_libc {};
@@ -302,6 +325,7 @@ void write_own_letter(const TimerSignal& from, siginfo_t info) noexcept {
     if (find_waiting(self, info.si_signo) == nullptr) write_letter(self, info);
 }
 
+// Not noexcept: the thread is unwound from here.
 void on_carrier(int number, siginfo_t* info, void* context) {
     const int errno_before = errno;
     const TimerSignal* const by_timer = as_timer_signal(*info);
@@ -317,6 +341,8 @@ void on_carrier(int number, siginfo_t* info, void* context) {
     else if (of_libc.sa_sigaction != nullptr)
         of_libc.sa_sigaction(number, info, context);
     errno = errno_before;
+    if ((is_ours || by_timer != nullptr) && is_to_be_cancelled(*static_cast<ucontext_t*>(context)))
+        cancel_this_thread();
 }
 
 }  // namespace
@@ -362,15 +388,39 @@ void forget_program_thread() noexcept {
     while (Letter* const letter = take_letter(self)) discard(*letter);
 }
 
-std::optional<int> send_signal(pthread_t thread, int number, const siginfo_t& info) noexcept {
+namespace {
+
+/// As send_signal(), for a number of libc's, too.
+std::optional<int> send_to_thread(pthread_t thread, int number, const siginfo_t& info) noexcept {
     if (!world()->map->offset_of(static_cast<std::uintptr_t>(thread))) return std::nullopt;
-    if (number < 0 || number >= _NSIG || (number >= libc_first && number <= libc_last))
-        return EINVAL;
     world()->memory->flush();
     long result = send_on_this_node(thread, 0, number, info);
     if (result == -ESRCH) result = send_elsewhere(thread, 0, number, info);
     if (result == -ESRCH) return std::nullopt;
     return static_cast<int>(-result);
+}
+
+}  // namespace
+
+std::optional<int> send_signal(pthread_t thread, int number, const siginfo_t& info) noexcept {
+    if (number < 0 || number >= _NSIG || (number >= libc_first && number <= libc_last))
+        return EINVAL;
+    return send_to_thread(thread, number, info);
+}
+
+std::optional<int> send_cancellation(pthread_t thread) noexcept {
+    constexpr int tries_max = 10'000;
+    const timespec between{0, 100'000};
+    for (int tries = 1;; ++tries) {
+        const auto failure = send_to_thread(thread, cancels, sent_to_thread(cancels));
+        if (failure != EAGAIN || tries == tries_max) return failure;
+        kernel_call(SYS_nanosleep, &between, 0);
+    }
+}
+
+void cancel_behind_handler() noexcept {
+    dsm::change_mask(SIG_BLOCK, mask_of(carrier));
+    raise_carrier(own_id());
 }
 
 std::optional<long> perform_thread_signal(long number, const CallArguments& arguments) noexcept {
@@ -402,6 +452,7 @@ std::optional<long> perform_thread_signal(long number, const CallArguments& argu
 std::int64_t send_signal_here(const CallArguments& words, const std::byte* info) noexcept {
     siginfo_t given;
     std::memcpy(&given, info, sizeof given);
+    if (given.si_signo == cancels) prepare_cancellation();
     CallArguments named{{0, words.word[1], words.word[2]}};
     name_first_thread(SYS_tgkill, named.word);
     return send_on_this_node(static_cast<pthread_t>(words.word[0]),

@@ -36,6 +36,9 @@ siginfo_t sent_to_thread(int number) noexcept;
 /// pthread_kill() and pthread_sigqueue(). Not for the calling thread. @return 0 or an error number;
 /// nothing: no thread of the program has this name, and libc is to say what it is
 std::optional<int> send_signal(pthread_t thread, int number, const siginfo_t& info) noexcept;
+/// pthread_cancel(), with the same results; a thread that is about to start is waited for. Not for
+/// the calling thread.
+std::optional<int> send_cancellation(pthread_t thread) noexcept;
 /// tgkill(), tkill() and rt_tgsigqueueinfo(). Nothing: the call is for the kernel alone, or
 /// another.
 std::optional<long> perform_thread_signal(long number, const CallArguments& arguments) noexcept;
@@ -45,6 +48,9 @@ std::int64_t send_signal_here(const CallArguments& words, const std::byte* info)
 /// `event`, of a timer that is to send a thread of this node a signal (SIGEV_THREAD_ID), becomes
 /// one that finds it. False: errno says why.
 bool send_by_carrier(sigevent& event) noexcept;
+/// In the handler of a call of libc's own that was interrupted so that its thread can be cancelled:
+/// that happens where the handler returns to.
+void cancel_behind_handler() noexcept;
 /// The calling thread leaves the runtime: takes now what waits for it.
 /// One that is in the runtime at every system call would hardly ever be found outside.
 void take_waiting_letters() noexcept;

@@ -11,6 +11,7 @@
 
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/sync_objects.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 
 HIROBA_REAL(pthread_barrier_init);
 HIROBA_REAL(pthread_barrier_destroy);
@@ -49,13 +50,27 @@ int told(dsm::SyncOutcome outcome, int busy) noexcept {
     return -1;
 }
 
-int take_until(dsm::SyncTable& table, sem_t* semaphore, clockid_t clock,
-               const timespec* time) noexcept {
+/// A cancellation point.
+dsm::SyncOutcome take(dsm::SyncTable& table, sem_t* semaphore, dsm::Waiting waiting) {
+    const bool is_point = may_be_cancelled();
+    for (;;) {
+        dsm::Deadline until = waiting.deadline != nullptr ? *waiting.deadline : no_deadline;
+        const CancellableCall call{is_point, &until};
+        call.begin();
+        const dsm::SyncOutcome outcome =
+            table.take_semaphore(key_of(semaphore), first_value(semaphore),
+                                 {waiting.allowed, is_point ? &until : waiting.deadline});
+        call.end();
+        if (outcome != dsm::SyncOutcome::timed_out || !is_point) return outcome;
+        end_cancellation_point();
+        if (waiting.deadline != nullptr && waiting.deadline->left_ns() == 0) return outcome;
+    }
+}
+
+int take_until(dsm::SyncTable& table, sem_t* semaphore, clockid_t clock, const timespec* time) {
     const dsm::Deadline deadline{clock, *time};
     // As in libc, a time that is none matters only to a thread that has to wait.
-    return told(table.take_semaphore(key_of(semaphore), first_value(semaphore),
-                                     {is_time(*time), &deadline}),
-                EINVAL);
+    return told(take(table, semaphore, {is_time(*time), &deadline}), EINVAL);
 }
 
 }  // namespace
@@ -105,7 +120,7 @@ int sem_destroy(sem_t* semaphore) noexcept {
 int sem_wait(sem_t* semaphore) {
     auto* const table = table_of(semaphore);
     if (table == nullptr) return real_sem_wait(semaphore);
-    return told(table->take_semaphore(key_of(semaphore), first_value(semaphore), {}), EAGAIN);
+    return told(take(*table, semaphore, {}), EAGAIN);
 }
 
 int sem_trywait(sem_t* semaphore) noexcept {

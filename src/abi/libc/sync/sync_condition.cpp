@@ -9,6 +9,7 @@
 
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/sync_objects.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 
 HIROBA_REAL(pthread_cond_init);
 HIROBA_REAL(pthread_cond_destroy);
@@ -45,11 +46,20 @@ bool may_give_up(pthread_mutex_t* mutex, const dsm::SyncTable* mutex_table) noex
 
 int wait(dsm::SyncKey key, pthread_mutex_t* mutex, const dsm::Deadline* deadline) {
     dsm::SyncTable& table = *world()->sync;
+    dsm::Deadline until = deadline != nullptr ? *deadline : no_deadline;
+    const bool is_point = may_be_cancelled();
+    const CancellableCall call{is_point, &until};
+    call.begin();
     const dsm::SyncWaiter waiter = table.join_condition(key);
     pthread_mutex_unlock(mutex);
-    const dsm::SyncOutcome outcome = table.await_condition(key, waiter, deadline);
+    const dsm::SyncOutcome outcome =
+        table.await_condition(key, waiter, is_point ? &until : deadline);
+    call.end();
     pthread_mutex_lock(mutex);
-    return error_of(outcome);
+    if (outcome != dsm::SyncOutcome::timed_out || !is_point) return error_of(outcome);
+    end_cancellation_point();
+    const bool is_late = deadline != nullptr && deadline->left_ns() == 0;
+    return is_late ? ETIMEDOUT : 0;  // woken for nothing
 }
 
 /// False: libc's.

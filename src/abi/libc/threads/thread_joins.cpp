@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: interposes joining and detaching of threads that the program has made: their stacks go
-// back; and cancelling them. Invariant: libc does the joining. The joining thread is on the joined
-// one's node, which has its memory; joining one of another node is refused with a line.
+// back; and cancelling them, on any node. Invariant: libc does the joining. The joining thread is
+// on the joined one's node, which has its memory; joining one of another node is refused with a
+// line.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
 
+#include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
 
 HIROBA_REAL(pthread_join);
@@ -65,9 +68,14 @@ int pthread_detach(pthread_t thread) noexcept {
     return real_pthread_detach(thread);
 }
 
-// libc writes into the thread's control block and sends it a signal of its own.
+// libc would write into the thread's control block, and unwind it wherever it is.
 int pthread_cancel(pthread_t thread) {
-    if (HIROBA_CALL_OF_PROGRAM()) refuse_thread_of_other_node("pthread_cancel", thread);
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_pthread_cancel(thread);
+    prepare_cancellation();
+    if (pthread_equal(thread, pthread_self()) == 0) {
+        if (const auto failure = send_cancellation(thread)) return *failure;
+        if (is_thread_of_other_node(thread)) return 0;  // one that has ended
+    }
     return real_pthread_cancel(thread);
 }
 

@@ -16,6 +16,7 @@
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
+#include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 #include "omp/process/node_threads.hpp"
@@ -163,9 +164,17 @@ void close_thread_stack(ThreadStack& stack) noexcept {
     give_up(stack);
 }
 
-void enter_thread_stack(ThreadStack& stack) noexcept {
-    dsm::use_alternate_stack(stack.alternate);
+void enter_thread_stack(ThreadStack& stack) noexcept { dsm::use_alternate_stack(stack.alternate); }
+
+void note_thread_started(ThreadStack& stack) noexcept {
     stack.thread.store(static_cast<pid_t>(dsm::kernel_call(SYS_gettid)));
+}
+
+bool is_thread_starting(pthread_t thread) noexcept {
+    const RuntimeScope here;  // a handler of the program would wait for its own thread
+    const std::scoped_lock guard{list_latch};
+    const ThreadStack* const stack = find(thread);
+    return stack != nullptr && stack->thread.load() == 0;
 }
 
 void note_thread_joined(pthread_t thread) noexcept {
@@ -203,9 +212,8 @@ void refuse_thread_of_other_node(const char* what, pthread_t thread) noexcept {
     const auto maker = other_maker(thread);
     if (!maker) return;
     die(exit_environment,
-        "%s on node %u of a thread that node %u has made: join, detach and cancel threads where "
-        "they "
-        "were made",
+        "%s on node %u of a thread that node %u has made: join and detach threads where they were "
+        "made",
         what, world()->job.self.value, maker->value);
 }
 

@@ -20,6 +20,10 @@ void close_thread_stack(ThreadStack& stack) noexcept;
 
 /// The new thread's first act: its signals are taken on the alternate stack from here on.
 void enter_thread_stack(ThreadStack& stack) noexcept;
+/// Signals find the new thread by now.
+void note_thread_started(ThreadStack& stack) noexcept;
+/// Whether this node has made the thread, and they do not find it yet.
+bool is_thread_starting(pthread_t thread) noexcept;
 
 void note_thread_joined(pthread_t thread) noexcept;
 void note_thread_detached(pthread_t thread) noexcept;

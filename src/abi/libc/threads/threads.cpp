@@ -20,6 +20,7 @@
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/cancellation.hpp"
 #include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/libc/threads/thread_keys.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
@@ -88,6 +89,8 @@ void* run(void* start_at) {
     free(given);
     enter_thread_stack(*start.stack);
     note_program_thread();
+    allow_cancellation();
+    note_thread_started(*start.stack);
     pthread_setspecific(end_key(), &threads_alive);
     if (start.hidden != 0) dsm::change_mask(SIG_UNBLOCK, start.hidden);
     examine_this_thread();
