@@ -91,7 +91,8 @@ CommandWords run_words(RunOptions& options) {
     words.add_option("--starter-memory", options.starter_memory,
                      "of each rank of an ACP program, as 1M (HIROBA_ACP_STARTER)");
     words.footer(
-        "The first word that is no option names the program; all that follow are its arguments.");
+        "The first word that is no option names the program; all that follow are its arguments. "
+        "Programs of libacp or libhiroba_* may be several: -n 2 FIRST ... : -n 3 SECOND ...");
     words.take_program();
     words.check_with([&options] {
         const bool named = !options.hosts.empty() || !options.hostfile.empty() || in_allocation();

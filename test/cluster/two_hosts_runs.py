@@ -71,6 +71,16 @@ def job(options):
         yield f"regions by node: {part}; {err[-500:]!r}"
 
 
+def joined(options):
+    """Two programs are one job over both hosts, and ranks that enter main are not told to be idle."""
+    programs = [str(options.examples.parent / "acp" / f"acp_joined_{which}") for which in ("first", "second")]
+    words = f"{options.hiroba} run -n 1 --hosts ${{HOSTS%%,*}}:2,${{HOSTS##*,}} {programs[0]} 1 : -n 2 {programs[1]} 2"
+    out, err, wrong = ended(start("sh", "-c", words), 0)
+    yield from wrong
+    if out != "2 ranks of program 2 behind 1 of program 1\n" or err:
+        yield f"the programs printed {out!r}, {err!r}"
+
+
 def signals(options):
     """A signal for the script ends command and hosts; so does the command's own death."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -131,7 +141,7 @@ def main():
         print(f"skipped: {why}")
         return SKIPPED
     failed = 0
-    for case in (hosts, job, signals, remains, bench, refusals):
+    for case in (hosts, job, joined, signals, remains, bench, refusals):
         for text in case(options):
             print(f"FAILED {case.__name__}: {text}", flush=True)
             failed += 1

@@ -39,6 +39,9 @@ Result<void> look_up_program(RunPlan& plan) {
     if (!program) return program.error();
     plan.program = *program;
     if (!plan.spmd) plan.spmd = is_acp_program(plan.program);
+    auto joined = look_up_joined(plan.command, plan.program, plan.nodes, plan.spmd);
+    if (!joined) return joined.error();
+    plan.joined = std::move(*joined);
     if (plan.spmd) return {};
     plan.calls_mpi = plan.nodes > 1 && calls_mpi(plan.program);
     if (const std::string library = spmd_library_of(plan.program);

@@ -47,7 +47,7 @@ constexpr const char* allow_call =
     "Allow the call in the container's seccomp profile (docker run --security-opt "
     "seccomp=unconfined)";
 
-std::string advice_for(Step step, const RunPlan& plan) {
+std::string advice_for(Step step, const std::string& program) {
     switch (step) {
         case Step::death_signal: return allow_call;
         case Step::processors: return "Check the processors that the batch system gives";
@@ -55,7 +55,7 @@ std::string advice_for(Step step, const RunPlan& plan) {
         case Step::control_channel: return "Raise ulimit -n";
         case Step::execute: break;
     }
-    return "Check " + plan.program;
+    return "Check " + program;
 }
 
 /// Why a node was not forked, and what helps.
@@ -135,7 +135,8 @@ Result<void> await_execution(int pipe, const RunPlan& plan) {
     if (got != static_cast<ssize_t>(sizeof failure)) return {};
     return Error{ErrorKind::environment,
                  fmt::format("rank {}: cannot {}: {}. {}", failure.rank, step_text(failure.step),
-                             ::strerror(failure.error), advice_for(failure.step, plan))};
+                             ::strerror(failure.error),
+                             advice_for(failure.step, plan.program_of(failure.rank)))};
 }
 
 /// More open files for the launcher itself, which carries every node's descriptors; returns the
@@ -236,7 +237,6 @@ Result<std::vector<NodeProcess>> start_nodes(const RunPlan& plan, JobIdentity jo
 
     std::size_t inherited = 0;
     while (environ[inherited]) ++inherited;
-    const std::vector<char*> arguments = pointers_to(plan.command);
     std::vector<NodeProcess> nodes;
     Result<void> started;
     const std::uint32_t end = plan.first_rank + plan.nodes_here();
@@ -252,10 +252,11 @@ Result<std::vector<NodeProcess>> start_nodes(const RunPlan& plan, JobIdentity jo
         const auto strings =
             node_environment(std::span<const char* const>(environ, inherited), plan, job, rank);
         const std::vector<char*> environment = pointers_to(strings);
+        const std::vector<char*> arguments = pointers_to(plan.words_of(rank));
         const std::size_t here = rank - plan.first_rank;
         std::optional<cpu_set_t> cpus;
         if (here < plan.node_cpus.size()) cpus = parse_cpu_list(plan.node_cpus[here]);
-        const Launch launch{plan.program.c_str(),
+        const Launch launch{plan.program_of(rank).c_str(),
                             arguments.data(),
                             environment.data(),
                             rank,

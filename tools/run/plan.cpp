@@ -26,6 +26,26 @@ Error no_room(std::string text) { return {ErrorKind::environment, std::move(text
 
 }  // namespace
 
+namespace {
+
+/// The program of `rank` among several.
+const JoinedProgram& joined_at(const RunPlan& plan, std::uint32_t rank) {
+    std::size_t at = 0;
+    for (; at + 1 < plan.joined.size() && rank >= plan.joined[at].nodes; ++at)
+        rank -= plan.joined[at].nodes;
+    return plan.joined[at];
+}
+
+}  // namespace
+
+const std::string& RunPlan::program_of(std::uint32_t rank) const {
+    return joined.empty() ? program : joined_at(*this, rank).path;
+}
+
+const std::vector<std::string>& RunPlan::words_of(std::uint32_t rank) const {
+    return joined.empty() ? command : joined_at(*this, rank).words;
+}
+
 Result<std::uint64_t> loss_grace_ns() {
     constexpr std::uint64_t hour_ms = 3'600'000;
     const auto grace_ms = setting_number("HIROBA_LOSS_GRACE");

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "tools/machine.hpp"
+#include "tools/run/joined.hpp"
 
 namespace hiroba::tools {
 
@@ -31,13 +32,18 @@ struct RunPlan {
                                             ///< for, or an ACP program
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments
     std::string program = {};               ///< path of the file to execute
-    std::string library = {};               ///< the runtime to preload; empty with spmd
+    std::vector<JoinedProgram> joined = {};  ///< the programs, if they are several
+    std::string library = {};                ///< the runtime to preload; empty with spmd
     std::string network = {};  ///< address by which peers reach this host, when there are several
     /// Processors of each node here, as cpu_list() writes them; empty: those of the launcher.
     std::vector<std::string> node_cpus = {};
     bool calls_mpi = false;  ///< the program is linked with an MPI library
     /// Where nodes come that run already, as of adopted.hpp; empty: they are started.
     std::string adopted_at = {};
+
+    /// What rank `rank` executes: path, and words of its command line.
+    const std::string& program_of(std::uint32_t rank) const;
+    const std::vector<std::string>& words_of(std::uint32_t rank) const;
 
     std::uint32_t nodes_here() const { return local_nodes == 0 ? nodes : local_nodes; }
 };

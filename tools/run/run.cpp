@@ -27,6 +27,7 @@
 #include "tools/run/local_nodes.hpp"
 #include "tools/run/participation.hpp"
 #include "tools/run/plan.hpp"
+#include "tools/run/program.hpp"
 #include "tools/run/reports.hpp"
 #include "tools/run/signals.hpp"
 #include "tools/run/supervisor.hpp"
@@ -63,6 +64,21 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     if (auto bound = bind_nodes(plan, options.bind_to); !bound) return bound.error();
     if (auto found = look_up_program(plan); !found) return found.error();
     return plan;
+}
+
+/// What the programs say: that all nodes enter main, and how many they are if programs are several.
+Result<RunOptions> with_programs(const RunOptions& options) {
+    const auto nodes = nodes_of_joined(options.command, options.nodes, options.spmd);
+    if (!nodes) return nodes.error();
+    RunOptions joined = options;
+    const auto first = options.command.empty() ? std::string() : options.command[0];
+    if (const auto found = find_program(first); found && is_acp_program(*found)) joined.spmd = true;
+    if (!*nodes) return joined;
+    if (options.copy)
+        return Error{ErrorKind::usage,
+                     "--copy sends one program to the hosts. Put several there yourself"};
+    joined.nodes = std::to_string(**nodes);
+    return joined;
 }
 
 /// The hosts of the job: those named, else those of a batch system's allocation with more than one.
@@ -181,7 +197,9 @@ Result<void> prepare_command(const RunOptions& options) {
 
 int run(const RunOptions& options) {
     if (const auto ready = prepare_command(options); !ready) return report(ready.error());
-    const auto spread = with_hosts(options);
+    const auto joined = with_programs(options);
+    if (!joined) return report(joined.error());
+    const auto spread = with_hosts(*joined);
     if (!spread) return report(spread.error());
     if (!spread->hosts.empty()) {
         if (!spread->progress.empty())
