@@ -18,7 +18,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -276,18 +275,25 @@ net::Ended put_value(net::Network& network, NodeId target, net::RemoteAddress to
     return put(network, target, to, std::as_bytes(std::span<const T, 1>(&from, 1)), why);
 }
 
+namespace detail {
+
+template <class Last>
+void invoke_in(Group&, Last& last) {
+    last();
+}
+template <class First, class... Rest>
+requires(sizeof...(Rest) > 0) void invoke_in(Group& group, First& first, Rest&... rest) {
+    group.run([&first] { first(); });
+    invoke_in(group, rest...);
+}
+
+}  // namespace detail
+
 /// Runs all functions, the last by this task itself; returns when all have ended.
 template <class... F>
-void invoke(F&&... functions) {
-    static_assert(sizeof...(F) > 0);
-    constexpr std::size_t last = sizeof...(F) - 1;
-    auto all = std::forward_as_tuple(functions...);
+requires(sizeof...(F) > 0) void invoke(F&&... functions) {
     Group group;
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-        (group.run([&function = std::get<i>(all)] { function(); }), ...);
-    }
-    (std::make_index_sequence<last>{});
-    std::get<last>(all)();
+    detail::invoke_in(group, functions...);
 }
 
 /// Calls body(first, last) for parts of [first, last) of at most `grain` elements, as tasks of this

@@ -31,6 +31,7 @@ EXAMPLES = [
     ("kick", "hiroba_kick", "kick_pingpong.cpp", ["--spmd"], ["1000"], BOTH),
     ("kick", "hiroba_kick", "kick_sieve.cpp", ["--spmd"], ["2000"], BOTH),
     ("kick", "hiroba_kick", "kick_plate.cpp", ["--spmd"], ["16", "50"], BOTH),
+    ("tasks", "hiroba_tasks", "tasks_uts.cpp", ["--spmd"], ["small"], BOTH),
     ("c", "hiroba_c", "c_ring.c", ["--spmd"], [], BOTH),
 ]
 COMPONENTS = list(dict.fromkeys(example[0] for example in EXAMPLES))

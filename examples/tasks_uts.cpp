@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: the unbalanced tree search: a tree whose nodes know their number of children by a hash,
-// counted by tasks that may run on any node of the job.
+// The unbalanced tree search on hiroba/tasks.hpp: a tree whose vertices know their number of
+// children by a hash, counted by tasks that run on any node of the job.
+//
 // Source: Olivier et al., UTS: An Unbalanced Tree Search Benchmark (2006): geometric trees of a
-// fixed shape, whose nodes are states of SHA-1 (FIPS 180-1), so that the counts are known:
-// T1 4,130,071 nodes, T1L 102,181,082.
-#pragma once
-
+// fixed shape, whose vertices are states of SHA-1 (FIPS 180-1), so that the counts are known:
+// T1 has 4,130,071 vertices, T1L 102,181,082.
+//
+//     hiroba run --spmd -n 2 ./tasks_uts small|t1|t1l [workers]
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
 
 #include "hiroba/tasks.hpp"
 
@@ -120,3 +126,35 @@ inline std::uint64_t count_plainly(const Tree& tree, const Vertex& vertex) noexc
 }
 
 }  // namespace uts
+
+int main(int words, char** word) {
+    using namespace hiroba;
+    const char* const name = words > 1 ? word[1] : "small";
+    const std::uint32_t workers = words > 2 ? static_cast<std::uint32_t>(std::atoi(word[2])) : 1;
+    uts::Tree tree{4, 7, 19};
+    std::uint64_t wanted = 0;
+    if (std::strcmp(name, "t1") == 0) tree = uts::t1, wanted = 4'130'071;
+    if (std::strcmp(name, "t1l") == 0) tree = uts::t1l, wanted = 102'181'082;
+    if (wanted == 0) wanted = uts::count_plainly(tree, uts::root_of(tree));
+
+    std::string why;
+    const auto network = net::Network::open(&why);
+    const auto scheduler =
+        network ? tasks::Scheduler::open(network.get(), {.workers = workers}, &why) : nullptr;
+    if (!scheduler || !network->connect(&why)) return std::fprintf(stderr, "%s\n", why.c_str()), 78;
+
+    network->barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    const std::uint64_t found =
+        scheduler->run([=] { return uts::count(tree, uts::root_of(tree)); });
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const std::uint64_t stolen = network->all_reduce(
+        scheduler->counts().stolen, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+    if (network->self().value == 0)
+        std::printf(
+            "%s on %u nodes of %u workers over %s: %llu vertices, %.3f s, %llu stolen: %s\n", name,
+            network->nodes(), workers, network->provider(), static_cast<unsigned long long>(found),
+            took.count(), static_cast<unsigned long long>(stolen),
+            found == wanted ? "VERIFICATION SUCCESSFUL" : "VERIFICATION FAILED");
+    return found == wanted ? 0 : 1;
+}
