@@ -20,6 +20,9 @@ Measurement measure_read_latency, measure_read_overhead, measure_read_rate, meas
 Measurement measure_barrier, measure_all_reduce, measure_all_gather, measure_idle;
 Measurement measure_acp_copy, measure_acp_copies, measure_acp_add8, measure_acp_sync;
 Measurement measure_acp_third_party;
+// acp_data.cpp
+Measurement measure_acp_malloc, measure_acp_vector, measure_acp_list, measure_acp_map_insert;
+Measurement measure_acp_map_find, measure_acp_channel;
 
 // memory_faults.cpp, memory_sync.cpp
 /// Makes the shared memory that all dsm_* tests measure (memory_rig.hpp).

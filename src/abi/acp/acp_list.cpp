@@ -136,8 +136,7 @@ HIROBA_ACP_PUBLIC acp_list_it_t acp_insert_range_list(acp_list_it_t it, acp_list
 
 HIROBA_ACP_PUBLIC acp_list_it_t acp_erase_list(acp_list_it_t it) {
     return on("acp_erase_list", it.list, nowhere(it.list), [=](List& list) {
-        if (list.extent(it.elem).address == 0) return nowhere(it.list);
-        return acp_list_it_t{it.list, list.erase(it.elem, list.next(it.elem))};
+        return acp_list_it_t{it.list, list.erase_one(it.elem)};
     });
 }
 
@@ -157,13 +156,13 @@ HIROBA_ACP_PUBLIC void acp_push_front_list(acp_list_t list, const acp_element_t 
 
 HIROBA_ACP_PUBLIC void acp_pop_back_list(acp_list_t list) {
     on("acp_pop_back_list", list, [](List& it) {
-        if (it.size() != 0) it.erase(it.previous(it.end()), it.end());
+        if (it.size() != 0) it.erase_one(it.previous(it.end()));
     });
 }
 
 HIROBA_ACP_PUBLIC void acp_pop_front_list(acp_list_t list) {
     on("acp_pop_front_list", list, [](List& it) {
-        if (it.size() != 0) it.erase(it.first(), it.next(it.first()));
+        if (it.size() != 0) it.erase_one(it.first());
     });
 }
 

@@ -2,6 +2,7 @@
 #include "acp/data/buckets.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "acp/refusal.hpp"
@@ -151,11 +152,22 @@ Buckets::Place Buckets::next(Place place) {
     return first_from({place.rank, place.slot + 1, 0}, handle_.ranks);
 }
 
-Buckets::Element Buckets::read_element(std::uint64_t element) {
-    // Blocks have 32 bytes at least, so the first of a key may be read with the words of a set.
-    auto words = call_.read<Element>(element);
-    if (kind_ == Kind::set) words.key_bytes = words.word;
-    return words;
+Buckets::Seen Buckets::see(std::uint64_t element) {
+    auto seen = call_.read<Seen>(element);
+    if (kind_ == Kind::set) {
+        // The key begins where the others have its size.
+        std::memmove(seen.more + 8, seen.more, sizeof seen.more - 8);
+        std::memcpy(seen.more, &seen.words.key_bytes, 8);
+        seen.words.key_bytes = seen.words.word;
+    }
+    return seen;
+}
+
+bool Buckets::is_key(std::uint64_t element, const Seen& seen, const KeyBytes& key) {
+    if (seen.words.key_bytes != key.size()) return false;
+    if (key.size() <= sizeof seen.more)
+        return call_.ok() && std::memcmp(seen.more, key.data(), key.size()) == 0;
+    return call_.are_equal(element + head_bytes(), key.data(), key.size());
 }
 
 Buckets::Content Buckets::content_of(std::uint64_t element, const Element& words) const noexcept {
@@ -196,10 +208,9 @@ Buckets::Found Buckets::lock_and_find(const KeyBytes& key) {
     if (!call_.lock(address, &found.ends, sizeof found.ends)) return found;
     found.address = address;
     for (std::uint64_t one = found.ends.first; one != 0 && call_.ok(); one = found.element.next) {
-        found.element = read_element(one);
-        const bool is_it = found.element.key_bytes == key.size() &&
-                           call_.are_equal(one + head_bytes(), key.data(), key.size());
-        if (!is_it) continue;
+        const Seen seen = see(one);
+        found.element = seen.words;
+        if (!is_key(one, seen, key)) continue;
         found.place.element = one;
         return found;
     }
@@ -212,8 +223,8 @@ void Buckets::unlock(const Found& found) {
 
 void Buckets::put(Found& found, const KeyBytes& key, const Content& content) {
     const std::uint64_t value = kind_ == Kind::map ? content.value.bytes : 0;
-    const std::uint64_t element =
-        call_.allocate(head_bytes() + key.size() + value, call_.rank_of(found.address));
+    const std::uint64_t bytes = std::max(head_bytes() + key.size() + value, sizeof(Seen));
+    const std::uint64_t element = call_.allocate(bytes, call_.rank_of(found.address));
     if (!call_.ok()) return;
     Ends& ends = found.ends;
     Element words{0, ends.last, key.size(), key.size()};

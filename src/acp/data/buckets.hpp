@@ -78,12 +78,19 @@ public:
     void swap(Buckets& other);
 
 private:
+    using KeyBytes = std::vector<std::byte>;
     /// A slot's words behind its lock.
     struct Ends {
         std::uint64_t first = 0, last = 0, count = 0;
     };
     struct Element {
         std::uint64_t next = 0, previous = 0, word = 0, key_bytes = 0;
+    };
+    /// As much of an element as each has room for: its words and the first bytes of its key, which
+    /// begins where its head ends.
+    struct Seen {
+        Element words;
+        std::byte more[32] = {};
     };
     /// A slot whose lock this call holds, and the key's element in it.
     struct Found {
@@ -92,14 +99,15 @@ private:
         Place place;  ///< element 0: the key is not there
         Element element;
     };
-    using KeyBytes = std::vector<std::byte>;
 
     static constexpr std::uint64_t ends_at = 8;
 
     std::uint64_t head_bytes() const noexcept { return kind_ == Kind::set ? 24 : 32; }
     std::uint64_t table(std::uint64_t rank);
     bool is_mine(std::uint64_t rank) { return call_.rank_of(table(rank)) == call_.my_rank(); }
-    Element read_element(std::uint64_t element);
+    Seen see(std::uint64_t element);
+    Element read_element(std::uint64_t element) { return see(element).words; }
+    bool is_key(std::uint64_t element, const Seen& seen, const KeyBytes& key);
     Content content_of(std::uint64_t element, const Element& words) const noexcept;
     KeyBytes read_key(Extent key);
     /// Locks the slot of the key and looks for it. Give it back by unlock().

@@ -117,6 +117,17 @@ std::uint64_t List::erase(std::uint64_t from, std::uint64_t to) {
     return to;
 }
 
+std::uint64_t List::erase_one(std::uint64_t element) {
+    if (element == control_) call_.fail("the end of a list is no element");
+    if (!is_place(element)) return 0;
+    const auto gone = call_.read<Element>(element);
+    link(gone.previous, gone.next);
+    --state_.count;
+    store_count();
+    call_.release(element);
+    return call_.ok() ? gone.next : 0;
+}
+
 void List::splice(std::uint64_t place, List& source, std::uint64_t from, std::uint64_t to) {
     List& other = source.control_ == control_ ? *this : source;  // one view of its ends
     if (from == to || from == place || !is_place(place) || !is_place(from)) return;

@@ -43,6 +43,8 @@ public:
     std::uint64_t insert_copies(std::uint64_t place, std::uint64_t from, std::uint64_t to);
     /// @return the element behind the last one erased
     std::uint64_t erase(std::uint64_t from, std::uint64_t to);
+    /// As above, of one: reads it once. @return 0 on failure: the end is no element
+    std::uint64_t erase_one(std::uint64_t element);
     /// Moves [from, to) of `other`, which may be this one, before `place`, which is not in there.
     void splice(std::uint64_t place, List& other, std::uint64_t from, std::uint64_t to);
     /// Moves all elements of `other`, sorted as this one, to where they belong; equal ones behind.
