@@ -171,6 +171,9 @@ std::uint64_t Sequence::insert(std::uint64_t position, std::uint64_t source, std
         state_.offset = (state_.offset + state_.capacity - bytes) % state_.capacity;
         state_.size += bytes;
     } else if (behind != 0) {
+        // A source that is no memory is found before anything moves.
+        call_.read<std::byte>(source);
+        call_.read<std::byte>(source + bytes - 1);
         shift(at, at + bytes, behind);
     } else {
         state_.size += bytes;
