@@ -69,7 +69,10 @@ void change_one(Random& random, const Window& window, Pair& one) {
             acp_pop_front_list(one.mine);
             if (!one.model.empty()) one.model.pop_front();
             return;
-        case 8: acp_remove_list(one.mine, held); return one.model.remove(text);
+        case 8:
+            acp_remove_list(one.mine, held);
+            one.model.remove(text);
+            return;
         case 9: acp_reverse_list(one.mine); return one.model.reverse();
         case 10:
             acp_unique_list(one.mine);
