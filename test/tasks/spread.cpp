@@ -2,6 +2,8 @@
 // Role: tasks on several nodes: results that come from elsewhere are right, all nodes take part,
 // groups wait for tasks of all sorts, runs come one after the other.
 // Usage: tasks_spread [workers] [rounds] [plain], or WHAT for a mistake that ends it.
+#include <signal.h>
+
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -120,6 +122,11 @@ int mistake(const char* what) {
     Job job(options, others);
     if (std::strcmp(what, "no_node") == 0)
         job.scheduler->run([] { auto sent = tasks::async(tasks::on(NodeId{7}), [] {}); });
+    if (std::strcmp(what, "killed") == 0)
+        job.scheduler->run([] {
+            auto sent = tasks::async(tasks::on(NodeId{1}), [] { ::raise(SIGKILL); });
+            sent.wait();
+        });
     job.scheduler->run([] {});
     std::printf("nothing was wrong with %s\n", what);
     return 0;
