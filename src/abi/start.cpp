@@ -124,7 +124,7 @@ void run_thread(std::uint32_t local_thread) {
             run_main();
         }
         // As main on node 0, this thread has what is meant for the whole process.
-        pthread_sigmask(SIG_SETMASK, &program.signal_mask, nullptr);
+        keep_child_signal_closed(program.signal_mask);
     } else {
         keep_signals_closed(program.signal_mask);
     }

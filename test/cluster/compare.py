@@ -229,6 +229,8 @@ def all_cases():
         Case("timer_stops.c"),
         Case("buffer_storm.c"),
         Case("children.c", regions=False),
+        Case("child_signals.c", threads=2),
+        Case("child_signals.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("children_of_others.c"),
         Case("children_of_others.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("ended_calls.c", environment=EXAMINED),

@@ -16,6 +16,7 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/process/child_signals.hpp"
 #include "abi/libc/process/children.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_signals.hpp"
@@ -152,6 +153,7 @@ void serve(int number, ucontext_t& context) noexcept {
         registers[REG_RAX] = -ENOSYS;
         return;
     }
+    if (number == SYS_vfork) tell_of_children();
     if (returns_twice(number)) return repeat_at_stub(registers);
     const CallArguments arguments{{registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                                    registers[REG_R10], registers[REG_R8], registers[REG_R9]}};

@@ -16,6 +16,7 @@
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
 #include "abi/libc/memory/malloc_figures.hpp"
+#include "abi/libc/process/child_signals.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/libc/process/thread_signals.hpp"
@@ -195,6 +196,8 @@ std::int64_t FileService::carry_out(Slot& slot) noexcept {
         return wait_for_signal_here(words, data);
     if (request.number == static_cast<std::int64_t>(ThreadCall::send_signal))
         return send_signal_here(words, data);
+    if (request.number == static_cast<std::int64_t>(ChildCall::tell))
+        return tell_of_child_here(data);
     if (request.number == static_cast<std::int64_t>(NameCall::name))
         return name_thread_here(words, data);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();

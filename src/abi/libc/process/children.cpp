@@ -16,6 +16,7 @@
 #include <cerrno>
 
 #include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/process/child_signals.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/variables.hpp"
@@ -61,6 +62,7 @@ void refuse_exec_of_worker() noexcept {
 
 /// The launcher says so at the end, should this node not have run a region itself.
 void tell_started(const char* text, bool replaces) noexcept {
+    if (!replaces) tell_of_children();
     if (world()->job.self.value == 0 && is_node_process())
         net::report_started(world()->job, text != nullptr ? text : "another program", replaces);
 }

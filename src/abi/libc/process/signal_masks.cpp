@@ -58,6 +58,11 @@ void keep_signals_closed(const sigset_t& program) noexcept {
     closed.begin(kept_closed, word_of(program));
 }
 
+void keep_child_signal_closed(const sigset_t& program) noexcept {
+    kept_closed = dsm::mask_of(SIGCHLD);
+    set_kernel_mask(closed.begin(kept_closed, word_of(program)));
+}
+
 KernelMask program_mask() noexcept { return closed.shown(kernel_mask()); }
 
 KernelMask hidden_mask() noexcept {

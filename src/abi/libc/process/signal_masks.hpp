@@ -11,6 +11,8 @@ namespace hiroba::abi {
 /// From here on the calling thread, of the runtime, keeps closed what comes from outside. The
 /// program's mask begins as `program`.
 void keep_signals_closed(const sigset_t& program) noexcept;
+/// The same with SIGCHLD alone, which node 0 handles for all (child_signals.hpp).
+void keep_child_signal_closed(const sigset_t& program) noexcept;
 
 /// What the program has blocked in the calling thread.
 KernelMask program_mask() noexcept;

@@ -302,6 +302,23 @@ bool is_to_be_cancelled(ucontext_t& context) noexcept {
 
 constinit struct sigaction of_libc {};
 
+/// What the process's first thread is to make pending.
+struct ForFirst {
+    std::atomic<Stage> stage{Stage::free};
+    siginfo_t info{};
+};
+constinit ForFirst for_first[16];
+
+/// In the first thread, which the kernel knows by the process's number.
+void queue_for_process() noexcept {
+    for (ForFirst& each : for_first) {
+        Stage expected = Stage::waiting;
+        if (!each.stage.compare_exchange_strong(expected, Stage::read)) continue;
+        kernel_call(SYS_rt_sigqueueinfo, own_id(), each.info.si_signo, &each.info);
+        each.stage.store(Stage::free);
+    }
+}
+
 /// What a timer of the program is to send a thread. Kept for the process's life.
 struct TimerSignal {
     std::atomic<bool> is_taken{false};
@@ -334,7 +351,10 @@ void on_carrier(int number, siginfo_t* info, void* context) {
         info->si_code == SI_QUEUE && info->si_value.sival_ptr == &end_of_service;
     const bool is_ours = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
                          info->si_value.sival_ptr == letters;
-    if (ends_service)
+    const bool is_for_first = info->si_code == SI_QUEUE && info->si_value.sival_ptr == for_first;
+    if (is_for_first)
+        queue_for_process();
+    else if (ends_service)
         end_call_that_waits(*static_cast<ucontext_t*>(context));
     else if (is_ours || by_timer != nullptr)
         take_letters(*static_cast<ucontext_t*>(context));
@@ -496,6 +516,17 @@ void take_waiting_letters() noexcept {
     const pid_t self = own_id();
     const ProgramThread* const record = find_by_id(self);
     if (record != nullptr && record->comes_back) raise_carrier(self);
+}
+
+long queue_as_of_kernel(const siginfo_t& info) noexcept {
+    for (ForFirst& each : for_first) {
+        Stage none = Stage::free;
+        if (!each.stage.compare_exchange_strong(none, Stage::written)) continue;
+        each.info = info;
+        each.stage.store(Stage::waiting);
+        return raise_carrier(static_cast<pid_t>(kernel_call(SYS_getpid)), for_first);
+    }
+    return 0;
 }
 
 std::uint64_t handlers_so_far() noexcept { return begun; }

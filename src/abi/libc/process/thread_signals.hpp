@@ -57,6 +57,11 @@ void take_waiting_letters() noexcept;
 /// Whether a letter waits for the calling thread. Any thread.
 bool are_letters_waiting() noexcept;
 
+/// `info` of SIGCHLD becomes pending in this process, from any thread: the kernel takes its own
+/// kinds of a signal from the process's first thread alone. Several that have not been handled are
+/// one.
+long queue_as_of_kernel(const siginfo_t& info) noexcept;
+
 /// How many handlers of the program have begun in the calling thread.
 std::uint64_t handlers_so_far() noexcept;
 /// Those of them that have no SA_RESTART.
