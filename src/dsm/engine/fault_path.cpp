@@ -249,7 +249,8 @@ bool Node::fetch_from_home_ahead(BlockId block) noexcept {
 Stamp Node::resolve(BlockId block, BlockEvent event) noexcept {
     BlockEntry& entry = entries_[block];
     Stamp missing;
-    if (event == BlockEvent::write_fault && entry.state == BlockState::invalid)
+    if (event == BlockEvent::write_fault && entry.state == BlockState::invalid &&
+        !(guess_.read_ahead.goes_on_at(block) && take_untouched(block)))
         missing = take_whole(block);
     if (!missing.is_none()) return missing;
     const BlockStep next = take(entry, event);

@@ -286,6 +286,7 @@ private:
     void note_life(Trial& trial, GiveUp when) const noexcept;
     /// False: as it was when it was taken, and nothing is owed.
     bool give_up(BlockId block, GiveUp when) noexcept;
+    void give_back(BlockId block) noexcept;
     bool is_as_taken(BlockId block) const noexcept;
     void note_taken(BlockEntry& entry) noexcept;
     LockToken publish_given_up(BlockId block, GiveUp when) noexcept;
@@ -316,7 +317,9 @@ private:
     bool goes_on_holding(BlockId block) noexcept;
     bool try_give_up(BlockId block) noexcept;
     void give_up_near(BlockId block) noexcept;
-    std::uint32_t give_up_if_own(BlockId block) noexcept;
+    bool give_up_rest() noexcept;
+    WantedBlocks::Given give_up_row(BlockId first, std::uint32_t count_max,
+                                    std::uint32_t most) noexcept;
     void serve_wanted() noexcept;
 
     // Debts (node_debts.cpp).

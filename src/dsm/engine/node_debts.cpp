@@ -167,7 +167,9 @@ void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
     debts_.payer().start([this] {
         pay();
-        return debts_.board().is_block_wanted() && !guess_.quantum.goes_on(now_ns());
+        const RuntimeScope latches;
+        return give_up_rest() ||
+               (debts_.board().is_block_wanted() && !guess_.quantum.goes_on(now_ns()));
     });
 }
 

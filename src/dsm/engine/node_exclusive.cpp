@@ -6,6 +6,7 @@
 // block waits for a thread that takes latches by trying only, so that no wait for a block is part
 // of a cycle.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -228,13 +229,18 @@ bool Node::give_up(BlockId block, GiveUp when) noexcept {
         lock_.unlock(block, publish_given_up(block, when));
         return true;
     }
+    give_back(block);
+    return false;
+}
+
+// With the latch, the block being tracked again.
+void Node::give_back(BlockId block) noexcept {
     Trial& trial = entries_[block].trial;
     note_life(trial, GiveUp::wanted);
     trial.wanders = false;  // two nodes write it
     count(&PlaceCounters::given_up);
     trace("dsm.give_back", block);
     lock_.unlock(block, lock_.held_token(block));
-    return false;
 }
 
 // With the latch. What this node has written since it took the block no release need have told of:
@@ -367,36 +373,68 @@ bool Node::try_give_up(BlockId block) noexcept {
     return true;
 }
 
-// Where another thread gives up too, one of them does so for both.
+// The first part of a run. Where another thread gives up too, one of them does so for both.
 void Node::give_up_near(BlockId block) noexcept {
     if (!guess_.wanted.try_lock()) return;
-    const WantedRuns::Guess guess = guess_.wanted.runs().wanted(block);
-    const std::size_t reach = std::size_t{8} * guess.window;
-    const auto end = static_cast<BlockId>(
-        std::min<std::size_t>(entries_.size(), block + std::size_t{1} + reach));
-    const BlockId begin = block - static_cast<BlockId>(std::min<std::size_t>(block, reach));
-    std::uint32_t left = guess.window;
-    BlockId low = block, high = block + 1;
-    if (guess.down) {
-        for (; low > begin && left > 0; --low) left -= give_up_if_own(low - 1);
-    } else {
-        for (; high < end && left > 0; ++high) left -= give_up_if_own(high);
-    }
-    guess_.wanted.runs().given_up(guess, low, high);
+    const std::size_t run = guess_.wanted.begin_run(block, entries_.size());
+    guess_.wanted.give_part(run, [this](auto... part) { return give_up_row(part...); });
     guess_.wanted.unlock();
 }
 
-// One that another node wants next. Returns how many were given up.
-std::uint32_t Node::give_up_if_own(BlockId block) noexcept {
-    BlockEntry& entry = entries_[block];
-    // Relaxed: a look at the state of a block that is not exclusive costs no latch.
-    if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive ||
-        !entry.latch.try_lock())
-        return 0;
-    const bool own = entry.state == BlockState::exclusive;
-    if (own) give_up(block, GiveUp::near);
-    entry.latch.unlock();
-    return own;
+// The next part of each run, behind a release that tells of the one before. Returns whether
+// anything was given up.
+bool Node::give_up_rest() noexcept {
+    if (!guess_.wanted.is_any_left() || !guess_.wanted.try_lock()) return false;
+    const std::uint32_t given_up =
+        guess_.wanted.give_rests([this](auto... part) { return give_up_row(part...); });
+    guess_.wanted.unlock();
+    if (given_up > 0) debts_.want_own();
+    return given_up > 0;
+}
+
+// Blocks that another node wants next, of [first, +count_max): `most` at most, tracked again and
+// protected in one call for what lies together. Returns how many were looked at and given up.
+WantedBlocks::Given Node::give_up_row(BlockId first, std::uint32_t count_max,
+                                      std::uint32_t most) noexcept {
+    AddressRange together;
+    const auto protect = [&] {
+        if (together.bytes > 0) engine_->forget_writes(together);
+        together = {};
+    };
+    std::array<BlockId, WantedBlocks::row_max> blocks;
+    std::uint32_t looked_at = 0, count_own = 0;
+    for (; looked_at < count_max && count_own < std::min<std::size_t>(most, blocks.size());
+         ++looked_at) {
+        const BlockId block = first + looked_at;
+        BlockEntry& entry = entries_[block];
+        // Relaxed: a look at the state of a block that is not exclusive costs no latch.
+        if (std::atomic_ref{entry.state}.load(std::memory_order_relaxed) != BlockState::exclusive ||
+            !entry.latch.try_lock())
+            continue;
+        if (entry.state != BlockState::exclusive) {
+            entry.latch.unlock();
+            continue;
+        }
+        blocks[count_own++] = block;
+        const AddressRange range = program_range(block);
+        share_again(block);
+        engine_->track(range);
+        // What was written since it was taken is this node's next release's to merge.
+        if (is_as_taken(block) || is_pinned(offset_of(block))) continue;
+        if (range.address != together.end()) protect();
+        if (together.bytes == 0) together.address = range.address;
+        together.bytes += range.bytes;
+    }
+    protect();
+    for (const BlockId block : std::span{blocks}.first(count_own)) {
+        if (is_as_taken(block)) {
+            give_back(block);
+        } else {
+            lock_.unlock(block, publish_given_up(block, GiveUp::near));
+        }
+        entries_[block].latch.unlock();
+    }
+    return {looked_at, count_own};
 }
 
 // With the acquire role. A run whose blocks are all kept, since it was given up in vain, is soon

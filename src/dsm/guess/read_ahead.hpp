@@ -41,6 +41,14 @@ public:
         }
         return {std::min(last_time, blocks_max), block, last_time == 0 && spread_.missed(block)};
     }
+    /// Whether a miss of `block` goes on with a run of misses, upwards or downwards.
+    bool goes_on_at(BlockId block) noexcept {
+        for (const auto& place : set_of(block)) {
+            const Run run = Run::decode(place.load(std::memory_order_relaxed));
+            if (run.next == block && run.length > 0) return true;
+        }
+        return below_.goes_on_at(block);
+    }
     /// Notes what was brought behind `block`: the next miss of the run is expected after it.
     /// Returns how long the run is by now.
     std::uint32_t brought(const Guess& guess, BlockId block, std::uint32_t count) noexcept {

@@ -29,6 +29,21 @@ TEST(ReadAhead, misses_in_a_row_double_the_window_up_to_its_limit) {
     }
 }
 
+TEST(ReadAhead, a_run_goes_on_where_its_next_miss_is_expected) {
+    ReadAhead ahead;
+    EXPECT_FALSE(ahead.goes_on_at(100));
+    ahead.brought(ahead.missed(100, 0), 100, 0);
+    EXPECT_TRUE(ahead.goes_on_at(101));
+    ahead.brought(ahead.missed(101, 0), 101, 16);
+    EXPECT_TRUE(ahead.goes_on_at(118));
+    for (const BlockId elsewhere : {99u, 100u, 102u, 117u, 119u})
+        EXPECT_FALSE(ahead.goes_on_at(elsewhere)) << elsewhere;
+    ahead.below().brought(1'000, 4);
+    EXPECT_TRUE(ahead.goes_on_at(995));
+    for (const BlockId elsewhere : {994u, 996u, 1'001u})
+        EXPECT_FALSE(ahead.goes_on_at(elsewhere)) << elsewhere;
+}
+
 TEST(ReadAhead, a_jump_starts_again) {
     ReadAhead ahead;
     ahead.brought(ahead.missed(100, 0), 100, 16);

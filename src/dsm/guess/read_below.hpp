@@ -30,6 +30,13 @@ public:
         }
         return 0;
     }
+    bool goes_on_at(BlockId block) const noexcept {
+        for (const auto& place : runs_) {
+            const std::uint64_t run = place.load(std::memory_order_relaxed);
+            if (run != 0 && next_of(run) == block) return true;
+        }
+        return false;
+    }
     /// Notes what was brought below `block`: the next miss of the run is expected below that.
     void brought(BlockId block, std::uint32_t count) noexcept {
         if (block <= count) return;  // nothing is left below

@@ -20,6 +20,7 @@ namespace hiroba::dsm {
 class WantedRuns {
 public:
     static constexpr std::uint32_t window_max = 4096;
+    static constexpr std::size_t runs_max = 16;
 
     struct Guess {
         std::uint32_t window;  ///< how many blocks beside the wanted one
@@ -51,7 +52,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t runs_max = 16;
     static constexpr BlockId near = 8192;
     struct Run {
         std::uint32_t used = 0;  ///< by clock_; 0: never

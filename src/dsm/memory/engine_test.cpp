@@ -394,6 +394,26 @@ TEST_P(EachEngine, untracked_pages_are_written_without_a_fault_and_reported_when
     world.collect_and_compare({17});
 }
 
+TEST_P(EachEngine, writes_that_are_forgotten_are_not_asked_for_and_later_ones_are_reported) {
+    World world{GetParam(), 1200};
+    world.map(0, 1200, Access::write);
+    world.collect();
+    world.engine().leave_untracked(world.range_of(100, 1000));  // over several chunks
+    for (std::size_t page = 100; page < 1100; ++page) world.byte(page) = 'u';
+
+    world.engine().track(world.range_of(100, 1000));
+    world.engine().forget_writes(world.range_of(100, 1000));
+    for (const std::size_t page : {100, 600, 1099}) world.byte(page) = 'v';
+
+    const Pages reported = world.collect();
+    for (const std::size_t page : {100, 600, 1099}) EXPECT_EQ(reported.count(page), 1u) << page;
+    // One that can't forget reports them all.
+    const bool forgets = std::string(GetParam()) == "uffd";
+    EXPECT_EQ(reported.size(), forgets ? 3u : 1000u);
+    world.byte(700) = 'w';
+    world.collect_and_compare({700});
+}
+
 TEST_P(EachEngine, a_page_written_all_the_time_is_reported_each_time_and_not_for_ever_after) {
     World world{GetParam(), 64};
     for (std::size_t page = 0; page < 64; ++page) world.read(page);

@@ -75,6 +75,9 @@ public:
     virtual void leave_untracked(AddressRange) noexcept {}
     /// Ends that: the pages count as written.
     virtual void track(AddressRange) noexcept {}
+    /// What was written into whole pages that are tracked need not be reported, only what comes
+    /// later. Thread: as track()'s.
+    virtual void forget_writes(AddressRange) noexcept {}
     /// Whole pages that the last collect() has reported hold what they held before. Thread: as
     /// collect()'s.
     virtual void unchanged(AddressRange) noexcept {}

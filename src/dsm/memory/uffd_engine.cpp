@@ -275,6 +275,20 @@ void UffdEngine::track(AddressRange range) noexcept {
     }
 }
 
+// A collect would find each of the pages written, and protect it by a call of its own. Pages of a
+// quiet chunk are left: nobody protects them while its registration changes.
+void UffdEngine::forget_writes(AddressRange range) noexcept {
+    const Attached& where = attached_at(range);
+    while (range.bytes > 0) {
+        const std::size_t bytes =
+            std::min(range.bytes, where.chunk_end(range.address) - range.address);
+        // Refused where the chunk becomes quiet at this moment: its pages count as written.
+        if (!where.chunk_at(range.address).quiet.load(std::memory_order_seq_cst))
+            uffd_protect(uffd_, {range.address, bytes});
+        range = {range.address + bytes, range.bytes - bytes};
+    }
+}
+
 // We unmapped the page since the last collect, or the kernel took it (swap), or it is mapped. Where
 // the entry is gone, what is left of it says whether it was written: then it comes back as written.
 void UffdEngine::continue_again(const Attached& where, AddressRange range) noexcept {

@@ -37,6 +37,7 @@ public:
     void allow_execution(AddressRange range) noexcept override;
     void leave_untracked(AddressRange range) noexcept override;
     void track(AddressRange range) noexcept override;
+    void forget_writes(AddressRange range) noexcept override;
     void keep(AddressRange range) noexcept override;
     void unchanged(AddressRange range) noexcept override;
     void watch(AddressRange range) noexcept override;
