@@ -4,6 +4,7 @@
 // together by assemble.hpp, which this knows nothing of.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "base/settings.hpp"
@@ -46,9 +47,15 @@ struct World {
     ~World();
 };
 
+namespace detail {
+extern constinit std::atomic<World*> world_now [[gnu::visibility("hidden")]];
+}
+
 /// The process's world; nullptr before take-over. Async-signal-safe. Never destroyed: library
 /// destructors of the program run parallel regions too.
-World* world() noexcept;
+inline World* world() noexcept {
+    return detail::world_now.load(std::memory_order_acquire);  // pairs with set_world()
+}
 
 /// Makes world() be `node`, which is whole from here on. Once.
 void set_world(World* node) noexcept;

@@ -322,6 +322,8 @@ public:
     virtual void unlock_nested(std::uint64_t key) noexcept = 0;
 
     virtual TeamPosition place() noexcept = 0;
+    /// place().level != 0: the calling thread is in a parallel region.
+    virtual bool is_in_region() noexcept = 0;
     /// Whether the calling thread is the one that entered main.
     virtual bool is_initial_thread() noexcept = 0;
     /// The calling task's control variables, to read and to change.

@@ -129,6 +129,7 @@ public:
     void unlock_nested(std::uint64_t key) noexcept override;
 
     TeamPosition place() noexcept override { return self().frame->place; }
+    bool is_in_region() noexcept override { return self().frame->place.level != 0; }
     bool is_initial_thread() noexcept override { return self().initial; }
     Icvs& icvs() noexcept override;
     Environment& environment() noexcept override { return environment_; }

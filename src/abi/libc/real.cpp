@@ -4,11 +4,9 @@
 
 #include <dlfcn.h>
 
-#include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/own_libraries.hpp"
 #include "base/program_call.hpp"
-#include "base/thread_context.hpp"
 #include "omp/process/system_libraries.hpp"
 
 // Set by the linker: bounds of this library's code, and of the section HIROBA_REAL fills.
@@ -49,14 +47,6 @@ bool is_own_code(const void* return_address) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(return_address);
     if (address - begin < end - begin) return !is_program_call(return_address);
     return is_own_library_code(address);
-}
-
-bool spans_nodes() noexcept {
-    const World* const node = world();
-    if (node == nullptr || node->memory == nullptr) return false;
-    // The making of a context allocates, and so comes by here.
-    const ThreadContext* const thread = this_thread_if_known();
-    return thread == nullptr || !thread->in_own_library;
 }
 
 }  // namespace hiroba::abi

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_context.hpp"
+
 namespace hiroba::abi {
 
 /// Says whose definition: allocators define libc's names for memory, too, and would be asked for
@@ -69,8 +71,18 @@ void resolve_real_functions() noexcept;
 /// True when `return_address` lies in this library: its own calls go to libc as they are.
 bool is_own_code(const void* return_address) noexcept;
 
+namespace detail {
+/// Set with the world: every interposed function looks here first.
+extern constinit std::atomic<bool> has_several_nodes [[gnu::visibility("hidden")]];
+}  // namespace detail
+
 /// True when the caller of an interposed function is foreign and the job has several nodes.
-bool spans_nodes() noexcept;
+inline bool spans_nodes() noexcept {
+    if (!detail::has_several_nodes.load(std::memory_order_acquire)) return false;
+    // The making of a context allocates, and so comes by here.
+    const ThreadContext* const thread = this_thread_if_known();
+    return thread == nullptr || !thread->in_own_library;
+}
 #define HIROBA_CALL_OF_PROGRAM() \
     (::hiroba::abi::spans_nodes() && !::hiroba::abi::is_own_code(__builtin_return_address(0)))
 

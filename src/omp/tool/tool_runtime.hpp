@@ -148,6 +148,7 @@ public:
         return core_->reduce(key, data, combine);
     }
     TeamPosition place() noexcept override { return core_->place(); }
+    bool is_in_region() noexcept override { return core_->is_in_region(); }
     bool is_initial_thread() noexcept override { return core_->is_initial_thread(); }
     Icvs& icvs() noexcept override { return core_->icvs(); }
     Environment& environment() noexcept override { return core_->environment(); }

@@ -77,11 +77,13 @@ constinit Latch stand_ins_latch;
 
 NodeId none() noexcept { return world()->job.self; }
 
+NodeId owner_of_standard(int number) noexcept {
+    return standard_owner(number).value_or(number == 0 ? NodeId{0} : none());
+}
+
 /// Rank of the node that opened the stream.
 NodeId owner_of(FILE* stream) noexcept {
-    if (const int number = standard_number(stream); number >= 0) {
-        return standard_owner(number).value_or(number == 0 ? NodeId{0} : none());
-    }
+    if (const int number = standard_number(stream); number >= 0) return owner_of_standard(number);
     return foreign_private_heap(stream).value_or(none());
 }
 
@@ -168,8 +170,10 @@ StandIn& find_stand_in(FILE* far, NodeId owner) noexcept {
 /// is_far(); a standard stream of this node's is buffered as the program wants it from here on.
 bool is_far_now(FILE* stream) noexcept {
     if (!spans_nodes() || stream == nullptr) return false;
-    if (owner_of(stream) != none()) return true;
-    if (const int number = standard_number(stream); number >= 0) follow_buffering(number);
+    const int number = standard_number(stream);
+    if (number < 0) return foreign_private_heap(stream).has_value();
+    if (owner_of_standard(number) != none()) return true;
+    follow_buffering(number);
     return false;
 }
 

@@ -28,7 +28,7 @@ std::uint64_t now_ns() noexcept {
 
 /// No other thread of the program runs, on any node.
 bool main_is_alone() noexcept {
-    return is_main_thread() && !program_threads_run() && world()->omp->place().level == 0;
+    return !program_threads_run() && is_main_thread() && !world()->omp->is_in_region();
 }
 
 SharedRows* make_rows() noexcept {
