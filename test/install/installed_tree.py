@@ -176,38 +176,40 @@ class InstalledTree(unittest.TestCase):
                              [provider for provider in example[5] if provider != "udp"])
 
     def test_tutorials_do_what_they_say(self):
-        """The program on each page, by the page's own lines, prints what the page says."""
+        """Each program on each page, by the page's own lines, prints what the page says behind it."""
         for page in sorted((OPTIONS.source / "docs" / "tutorials").glob("*.md")):
             text = page.read_text()
-            program = re.search(r"```(?:cpp|c)\n((?://|/\*) (\w+)\.(cpp|c)\b.*?)```", text, re.S)
-            session = re.search(r"```console\n(.*?)```", text, re.S)
-            if program is None or session is None:
-                continue
-            with self.subTest(page=page.name):
-                source = self.write(f"{program[2]}.{program[3]}", program[1])
-                compile_it, run_it, *wanted = session[1].strip().splitlines()
-                script = f"cd {source.parent}\n{compile_it[2:]}\n{run_it[2:]}\n"
-                said = call("bash", "-euc", script, env=environment(
-                    PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
-                    PKG_CONFIG_PATH=self.pc_folder, LD_LIBRARY_PATH=self.library_folder))
-                self.assertEqual(sorted(said.splitlines()), sorted(wanted))
-                project = re.search(r"```cmake\n(cmake_minimum_required.*?)```", text, re.S)
-                if project is not None:
-                    source.with_name("CMakeLists.txt").write_text(project[1])
-                    build = source.parent / f"build_{program[2]}"
-                    call(OPTIONS.cmake, "-S", source.parent, "-B", build,
-                         f"-DCMAKE_PREFIX_PATH={self.prefix}")
-                    call(OPTIONS.cmake, "--build", build)
-                    words = run_it[2:].split()[1:-1]
-                    said = call(self.hiroba, *words, "--provider", "udp", build / program[2],
-                                env=environment(LD_LIBRARY_PATH=self.library_folder))
-                    self.assertEqual(sorted(said.splitlines()), sorted(wanted))
-                for session in re.findall(r"```console\n\$ (hiroba sim .*?)```", text, re.S):
-                    run_it, *wanted = session.strip().splitlines()
-                    said = call("bash", "-euc", f"cd {source.parent}\n{run_it}", env=environment(
-                        PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
-                        LD_LIBRARY_PATH=self.library_folder))
-                    self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+            for program in re.finditer(r"```(?:cpp|c)\n((?://|/\*) (\w+)\.(cpp|c)\b.*?)```", text, re.S):
+                session = re.compile(r"```console\n(.*?)```", re.S).search(text, program.end())
+                self.assertIsNotNone(session, f"{page.name}: {program[2]}")
+                with self.subTest(page=page.name, program=program[2]):
+                    self.run_tutorial(text, program, session)
+
+    def run_tutorial(self, text, program, session):
+        source = self.write(f"{program[2]}.{program[3]}", program[1])
+        compile_it, run_it, *wanted = session[1].strip().splitlines()
+        script = f"cd {source.parent}\n{compile_it[2:]}\n{run_it[2:]}\n"
+        said = call("bash", "-euc", script, env=environment(
+            PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
+            PKG_CONFIG_PATH=self.pc_folder, LD_LIBRARY_PATH=self.library_folder))
+        self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+        project = re.search(r"```cmake\n(cmake_minimum_required.*?)```", text, re.S)
+        if project is not None and f"add_executable({program[2]} " in project[1]:
+            source.with_name("CMakeLists.txt").write_text(project[1])
+            build = source.parent / f"build_{program[2]}"
+            call(OPTIONS.cmake, "-S", source.parent, "-B", build,
+                 f"-DCMAKE_PREFIX_PATH={self.prefix}")
+            call(OPTIONS.cmake, "--build", build)
+            words = run_it[2:].split()[1:-1]
+            said = call(self.hiroba, *words, "--provider", "udp", build / program[2],
+                        env=environment(LD_LIBRARY_PATH=self.library_folder))
+            self.assertEqual(sorted(said.splitlines()), sorted(wanted))
+        for session in re.findall(rf"```console\n\$ (hiroba sim [^\n]*\b{program[2]}\n.*?)```", text, re.S):
+            run_it, *wanted = session.strip().splitlines()
+            said = call("bash", "-euc", f"cd {source.parent}\n{run_it}", env=environment(
+                PATH=f"{self.hiroba.parent}:{os.environ['PATH']}",
+                LD_LIBRARY_PATH=self.library_folder))
+            self.assertEqual(sorted(said.splitlines()), sorted(wanted))
 
     def test_further_blocks_of_tutorials_give_right_answers(self):
         """test/install/blocks has a program for each page, with every line of the page's blocks in it."""
@@ -269,12 +271,12 @@ class InstalledTree(unittest.TestCase):
         place = self.prefix / "share" / "doc" / "hiroba"
         named = 0
         for header in sorted((self.prefix / "include").rglob("*.h*")):
-            for name in re.findall(r"\b(?:docs|examples)/[\w/*.]*\w", header.read_text()):
+            for name in re.findall(r"\b(?:docs|examples)/[\w/*.-]*\w", header.read_text()):
                 named += 1
                 self.assertTrue(list(place.glob(name)), f"{header.name} names {name}")
         self.assertGreater(named, 5)
         for page in sorted((place / "docs" / "tutorials").glob("*.md")):
-            prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+            prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
             for link in re.findall(r"\]\(([\w./-]+)", prose):
                 self.assertTrue((page.parent / link).exists(), f"{page.name} links to {link}")
 
