@@ -4,19 +4,22 @@
 date (--write). A table stands between `<!-- results: FILE.csv -->` and `<!-- end -->`; of each program it
 has the newest row. With `newest` behind the file's name only the figures stand there, and below them when, where
 and of which commit they are; names behind a colon choose rows: `<!-- results: FILE.csv newest: ONE; OTHER -->`.
+With `grouped` there is a row for each beginning of names, with the median and the extremes of the third figure:
+`<!-- results: FILE.csv grouped: BEGINNING; OTHER -->`; rows of no group stand together below.
 
 Usage: check_results.py <root of the tree> [--write]
 """
 
 import csv
 import re
+import statistics
 import sys
 from pathlib import Path
 
 from report import report
 
 PAGES = ["README.md", "docs/results/programs.md", "docs/guide/report.md"]
-TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest)?(?:: ([^>]*?))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- results: (\w+\.csv)( newest| grouped)?(?:: ([^>]*?))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 FACTS = ("date", "commit", "machine")
 
 
@@ -34,9 +37,27 @@ def table_of(rows, newest, names):
     return text + "\n" + "\n".join(notes) + "\n"
 
 
+def grouped_table_of(rows, names):
+    """A row a group: how many there are, the median of the third figure, the least and the greatest with their names."""
+    columns = [each for each in rows[0] if each not in FACTS]
+    groups = {name: {} for name in [*names.split("; "), ""]}
+    for name, row in {row[columns[0]]: row for row in rows}.items():  # the newest of each name
+        group = next(each for each in groups if name.startswith(each))
+        groups[group][name.removeprefix(group).lstrip(":, ") or name] = float(row[columns[3]])
+    lines = [f"| {columns[0]} | rows | {columns[3]}: median | least | greatest |", "|---|---|---|---|---|"]
+    for group, figures in groups.items():
+        if figures:
+            least, greatest = min(figures, key=figures.get), max(figures, key=figures.get)
+            lines.append(f"| {group or 'others'} | {len(figures)} | {statistics.median(figures.values()):.3g} "
+                         f"| {figures[least]:g} ({least}) | {figures[greatest]:g} ({greatest}) |")
+    return "\n".join(lines) + "\n"
+
+
 def renewed(root, text):
     def table(found):
         rows = list(csv.DictReader((root / "docs/results" / found[2]).read_text().splitlines()))
+        if found[3] == " grouped":
+            return found[1] + grouped_table_of(rows, found[4]) + found[6]
         return found[1] + table_of(rows, bool(found[3]), found[4]) + found[6]
     return TABLE.sub(table, text)
 

@@ -236,6 +236,13 @@ class Results(unittest.TestCase):
         self.assertIn("| c |\n| a |\n", text)
         self.assertNotIn("| b |", text)
 
+    def test_a_table_may_have_a_row_for_each_group(self):
+        rows = [{"program": name, "ours": "", "theirs": "", "times": times, "date": "d", "commit": "c", "machine": "m"}
+                for name, times in [("A x", "9"), ("A x", "1"), ("A y", "2"), ("A z", "4"), ("b", "8"), ("c", "6")]]
+        text = check_results.grouped_table_of(rows, "A; nobody")
+        self.assertIn("| A | 3 | 2 | 1 (x) | 4 (z) |\n| others | 2 | 7 | 6 (c) | 8 (b) |\n", text)
+        self.assertNotIn("nobody", text)
+
 
 class Form(unittest.TestCase):
     def expect(self, path, text, expected):
