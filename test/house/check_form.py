@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the form of the files: SPDX line, opening, length, names, words that promise later work, comments without
-a subject.
+a subject; and the lines of the pages.
 
 Usage: check_form.py <root of the tree>
 """
@@ -17,6 +17,8 @@ SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".S", ".f90", ".py", ".sh", ".cmake", ".
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
+PAGE_COLUMNS_MAX = 160  # longer lines show no diff that can be read
+WIDE_PAGES = {"guide", "tutorials", "protocol.md"}  # older, and left as they are
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
 EMPTY_NAMES = {"util", "utils", "utility", "helper", "helpers", "common", "misc", "stuff", "old"}
@@ -167,8 +169,19 @@ def types_of(lines):
             yield "::".join(within + [match[1]]), number
 
 
+def page_faults(root):
+    for full in sorted((root / "docs").rglob("*.md")):
+        path = full.relative_to(root)
+        if path.parts[1] in WIDE_PAGES:
+            continue
+        for number, line in enumerate(full.read_text().splitlines(), 1):
+            if len(line) > PAGE_COLUMNS_MAX:
+                yield path, number, f"a line of {len(line)} characters; {PAGE_COLUMNS_MAX} at most"
+
+
 def faults(root):
     """Every violation as (path, line number, text)."""
+    yield from page_faults(root)
     defined = {}
     for folder in FOLDERS:
         for full in sorted((root / folder).rglob("*")):

@@ -5,7 +5,7 @@ date (--write). A table stands between `<!-- results: FILE.csv -->` and `<!-- en
 has the newest row. With `newest` behind the file's name only the figures stand there, and below them when, where
 and of which commit they are; names behind a colon choose rows: `<!-- results: FILE.csv newest: ONE; OTHER -->`.
 With `grouped` there is a row for each beginning of names, with the median and the extremes of the third figure:
-`<!-- results: FILE.csv grouped: BEGINNING; OTHER -->`; rows of no group stand together below.
+`<!-- results: FILE.csv grouped: BEGINNING; OTHER -->`; rows of no group stand together below, all of them without names.
 
 Usage: check_results.py <root of the tree> [--write]
 """
@@ -40,7 +40,7 @@ def table_of(rows, newest, names):
 def grouped_table_of(rows, names):
     """A row a group: how many there are, the median of the third figure, the least and the greatest with their names."""
     columns = [each for each in rows[0] if each not in FACTS]
-    groups = {name: {} for name in [*names.split("; "), ""]}
+    groups = {name: {} for name in [*(names.split("; ") if names else []), ""]}
     for name, row in {row[columns[0]]: row for row in rows}.items():  # the newest of each name
         group = next(each for each in groups if name.startswith(each))
         groups[group][name.removeprefix(group).lstrip(":, ") or name] = float(row[columns[3]])
@@ -48,7 +48,7 @@ def grouped_table_of(rows, names):
     for group, figures in groups.items():
         if figures:
             least, greatest = min(figures, key=figures.get), max(figures, key=figures.get)
-            lines.append(f"| {group or 'others'} | {len(figures)} | {statistics.median(figures.values()):.3g} "
+            lines.append(f"| {group or ('others' if names else 'all')} | {len(figures)} | {statistics.median(figures.values()):.3g} "
                          f"| {figures[least]:g} ({least}) | {figures[greatest]:g} ({greatest}) |")
     return "\n".join(lines) + "\n"
 

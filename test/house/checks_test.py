@@ -242,6 +242,7 @@ class Results(unittest.TestCase):
         text = check_results.grouped_table_of(rows, "A; nobody")
         self.assertIn("| A | 3 | 2 | 1 (x) | 4 (z) |\n| others | 2 | 7 | 6 (c) | 8 (b) |\n", text)
         self.assertNotIn("nobody", text)
+        self.assertIn("| all | 5 | 4 | 1 (A x) | 8 (b) |\n", check_results.grouped_table_of(rows, None))
 
 
 class Form(unittest.TestCase):
@@ -253,6 +254,10 @@ class Form(unittest.TestCase):
     def test_clean_tree_passes(self):
         short = SPDX + "void f() {\n" + "    g();\n" * 68 + "}\n"
         self.assertEqual(faults(check_form, {**CLEAN, "src/base/f.cpp": short}), [])
+
+    def test_long_line_of_a_page_is_found(self):
+        self.expect("docs/layers/x.md", "a\n" + "b" * 161 + "\n", "docs/layers/x.md:2: a line of 161 characters")
+        self.assertEqual(faults(check_form, {**CLEAN, "docs/x.md": "b" * 160, "docs/guide/y.md": "b" * 161}), [])
 
     def test_class_of_too_many_fields_is_found(self):
         def text(fields):
