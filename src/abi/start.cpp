@@ -22,6 +22,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/process/signals.hpp"
 #include "abi/libc/process/thread_attributes.hpp"
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/process/user_ids.hpp"
@@ -177,6 +178,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
     program.signal_mask = omp::block_asynchronous_signals();
     note_first_attributes(program.signal_mask);
     tell_of_crashes();
+    adopt_signal_actions();
     learn_memory_limit();
     prepare_system_call_trap();
     prepare_thread_signals();

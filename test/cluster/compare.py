@@ -147,6 +147,8 @@ def all_cases():
         Case("cxx_streams.cpp", "unsynchronized"),
         Case("cxx_streams.cpp", "synchronized", "throw", stderr=False),
         Case("signals.c", stderr=False),
+        Case("profiled.c"),
+        Case("profiled.c", flags=["-pg"]),
         Case("signals_in_waits.c"),
         Case("thread_signals.c", threads=2),
         Case("thread_signals.c", threads=2, environment={"HIROBA_SYSTEM_CALLS": "interposed", "HIROBA_PROVIDER": "udp"}),

@@ -33,6 +33,7 @@
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/signal_waits.hpp"
+#include "abi/libc/process/signals.hpp"
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -325,6 +326,7 @@ long perform(long number, const CallArguments& asked) noexcept {
         if (result == 0) note_closed_standard(first, last, a[2]);
         return result;
     }
+    if (sets_action_of_program(number, a)) return perform_signal_action(a);
     if (number == SYS_rt_sigtimedwait && is_node_process()) return wait_for_signal(arguments);
     if ((number == SYS_wait4 || number == SYS_waitid) && is_node_process())
         return wait_for_child(number, arguments);

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
+#include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_signals.hpp"
@@ -35,6 +37,9 @@
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/fault_program.hpp"
 #include "omp/atomic/fault_trap.hpp"
+#include "omp/process/system_libraries.hpp"
+
+extern "C" void moncontrol(int mode) noexcept;  // libc's; in no header
 
 HIROBA_REAL(sigaction);
 HIROBA_REAL(signal);
@@ -73,16 +78,25 @@ thread_local bool defers = false;
 /// libc adds it to every action and shows it to a caller that reads an action back (SA_RESTORER).
 constexpr int restorer_flag = 0x04000000;
 
+/// libc's own, past perform_signal_action().
+int set_in_kernel(int number, const Action* action, Action* old) noexcept {
+    const CallsOfOwnLibrary not_examined;
+    return real_sigaction(number, action, old);
+}
+
 bool is_fault(int number) noexcept {
     return number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
 }
+
+/// For cancellation, and changes of ids.
+bool is_of_libc(int number) noexcept { return number >= __SIGRTMIN && number < SIGRTMIN; }
 
 /// Gives the signal its default action, as the program sees it: what would end the node is told
 /// first (crashes.hpp).
 int set_default(int number, const Action& wanted, Action* before) noexcept {
     const Action* const ours = action_that_tells(number);
-    if (ours == nullptr) return real_sigaction(number, &wanted, before);
-    if (before != nullptr) real_sigaction(number, nullptr, before);
+    if (ours == nullptr) return set_in_kernel(number, &wanted, before);
+    if (before != nullptr) set_in_kernel(number, nullptr, before);
     dsm::set_kernel_action(number, *ours, nullptr);
     relayed[number].by_default = wanted;
     relayed[number].by_default.sa_flags |= restorer_flag;
@@ -147,6 +161,7 @@ void make_timer(Relayed& signal, int number) noexcept {
     event.sigev_notify = SIGEV_SIGNAL;
     event.sigev_signo = number;
     event.sigev_value.sival_ptr = &signal;
+    const CallsOfOwnLibrary not_examined;
     signal.has_timer = timer_create(CLOCK_MONOTONIC, &event, &signal.again) == 0;
 }
 
@@ -160,7 +175,7 @@ Action relaying(const Action& wanted) noexcept {
 }
 
 int set_relayed(int number, const Action* action, Action* old) noexcept {
-    if (number <= 0 || number >= _NSIG) return real_sigaction(number, action, old);
+    if (number <= 0 || number >= _NSIG) return set_in_kernel(number, action, old);
     Relayed& signal = relayed[number];
     Action wanted{};
     if (action != nullptr) wanted = *action;
@@ -172,19 +187,19 @@ int set_relayed(int number, const Action* action, Action* old) noexcept {
     Action actual{};
     int result = 0;
     if (action == nullptr) {
-        result = real_sigaction(number, nullptr, &actual);
+        result = set_in_kernel(number, nullptr, &actual);
     } else if (wanted.sa_handler == SIG_DFL) {
         result = set_default(number, wanted, &actual);
         signal.active.store(result != 0 && was_active);
     } else if (wanted.sa_handler == SIG_IGN) {
-        result = real_sigaction(number, &wanted, &actual);
+        result = set_in_kernel(number, &wanted, &actual);
         signal.active.store(result != 0 && was_active);
     } else {
         make_timer(signal, number);
         signal.wanted = wanted;
         signal.wanted.sa_flags |= restorer_flag;
         const Action action_of_ours = relaying(wanted);
-        result = real_sigaction(number, &action_of_ours, &actual);
+        result = set_in_kernel(number, &action_of_ours, &actual);
         signal.active.store(result == 0);
     }
     if (is_action_that_tells(number, actual)) actual = former_default;
@@ -224,6 +239,35 @@ sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
     action.sa_handler = handler;
     action.sa_flags = flags;
     return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+/// As the kernel takes and gives it.
+struct KernelAction {
+    decltype(Action::sa_sigaction) handler;
+    std::uint64_t flags;
+    void (*restorer)();
+    KernelMask mask;
+};
+
+Action from_kernel(const KernelAction& given) noexcept {
+    Action action{};
+    action.sa_sigaction = given.handler;
+    action.sa_flags = static_cast<int>(given.flags);
+    memcpy(&action.sa_mask, &given.mask, sizeof given.mask);
+    return action;
+}
+
+KernelAction to_kernel(const Action& action) noexcept {
+    KernelAction given{action.sa_sigaction, static_cast<unsigned>(action.sa_flags),
+                       action.sa_restorer, 0};
+    memcpy(&given.mask, &action.sa_mask, sizeof given.mask);
+    return given;
+}
+
+/// What libc sets for itself, for profil() or while system() waits, is for this node.
+bool is_for_all_nodes(const Action& action) noexcept {
+    return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+           !omp::is_system_code(reinterpret_cast<const void*>(action.sa_sigaction));
 }
 
 int set_stack(const stack_t* stack, stack_t* old) noexcept {
@@ -286,6 +330,45 @@ void set_program_signal(int number, const struct sigaction& action) noexcept {
     change_action(number, &action, nullptr);
 }
 
+void adopt_signal_actions() noexcept {
+    // profil() has one buffer, which all nodes would count in: node 0 alone is profiled.
+    if (world()->job.self.value != 0) moncontrol(0);
+    for (int number = 1; number < _NSIG; ++number) {
+        if (is_fault(number) || number == SIGSYS || is_of_libc(number)) continue;
+        Action found{};
+        if (real_sigaction(number, nullptr, &found) != 0) continue;
+        if (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN) continue;
+        if (!is_own_code(reinterpret_cast<const void*>(found.sa_sigaction)))
+            set_relayed(number, &found, nullptr);
+    }
+}
+
+bool sets_action_of_program(long number, const long* words) noexcept {
+    return number == SYS_rt_sigaction && is_node_process() &&
+           !is_of_libc(static_cast<int>(words[0]));
+}
+
+long perform_signal_action(const long* words) noexcept {
+    if (words[3] != sizeof(KernelMask)) return -EINVAL;
+    const auto number = static_cast<int>(words[0]);
+    Action wanted{}, before{};
+    if (words[1] != 0) {
+        KernelAction given;
+        memcpy(&given, reinterpret_cast<const void*>(words[1]), sizeof given);
+        wanted = from_kernel(given);
+    }
+    const int errno_before = errno;
+    const int result = change_action(number, words[1] != 0 ? &wanted : nullptr, &before);
+    const int failure = std::exchange(errno, errno_before);
+    if (result != 0) return -failure;
+    if (words[2] != 0) {
+        const KernelAction old = to_kernel(before);
+        memcpy(reinterpret_cast<void*>(words[2]), &old, sizeof old);
+    }
+    if (words[1] != 0 && is_for_all_nodes(wanted)) signal_action_changed(number, wanted);
+    return 0;
+}
+
 const sigset_t* without_faults(const sigset_t* set, sigset_t& room) noexcept {
     if (set == nullptr) return nullptr;
     room = *set;
@@ -301,12 +384,15 @@ using namespace hiroba::abi;
 extern "C" {
 
 int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
-    if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaction(number, action, old);
+    if (!HIROBA_CALL_OF_PROGRAM()) return set_in_kernel(number, action, old);
     return set_action(number, action, old);
 }
 
 sighandler_t signal(int number, sighandler_t handler) noexcept {
-    if (!HIROBA_CALL_OF_PROGRAM()) return real_signal(number, handler);
+    if (!HIROBA_CALL_OF_PROGRAM()) {
+        const hiroba::CallsOfOwnLibrary not_examined;
+        return real_signal(number, handler);
+    }
     return set_handler(number, handler, SA_RESTART);
 }
 
@@ -318,7 +404,7 @@ sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
     struct sigaction old = {};
     action.sa_handler = handler;
     action.sa_flags = one_shot;
-    return real_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    return set_in_kernel(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
 int raise(int number) noexcept {

@@ -21,4 +21,14 @@ bool handler_restarts_calls(int number) noexcept;
 /// As the program's own sigaction() on this node would. Nothing of it travels.
 void set_program_signal(int number, const struct sigaction& action) noexcept;
 
+/// Relays what was set before the take-over: by constructors of libraries, and by libc for a
+/// program built with -pg.
+void adopt_signal_actions() noexcept;
+
+/// Whether a system call is for perform_signal_action(): one of the program's, or that libc makes
+/// inside itself for sigset(), profil() and others.
+bool sets_action_of_program(long number, const long* words) noexcept;
+/// As sigaction(). @return 0 or a negated error number
+long perform_signal_action(const long* words) noexcept;
+
 }  // namespace hiroba::abi
