@@ -167,7 +167,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
 }
 
 [[noreturn]] void run_node(const net::JobInfo& job) {
-    prepare_streams(job.self, job.nodes);
+    prepare_streams(job.nodes);
     const auto objects = omp::loaded_objects();
     // One node speaks; the others wait for it in the first collective until the job ends.
     if (job.self.value == 0) require(omp::refuse_other_runtimes(objects, &program));
@@ -194,7 +194,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
 }
 
 int run_alone(const net::JobInfo& job) {
-    prepare_streams(job.self, job.nodes);
+    prepare_streams(job.nodes);
     require(assemble_alone(job));
     become_main_thread();
     world()->omp->become_initial_thread();

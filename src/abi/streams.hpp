@@ -7,16 +7,14 @@
 
 #include <cstdint>
 
-#include "base/ids.hpp"
-
 namespace hiroba::abi {
 
 /// Finds what flush_streams() flushes. On several nodes also makes the C++ streams of this process
-/// usable before, and on most nodes without, the program's own initializers, for either setting of
-/// std::ios_base::sync_with_stdio(). Before the program's memory becomes global.
-void prepare_streams(NodeId self, std::uint32_t nodes) noexcept;
+/// usable before, and on most nodes without, the program's own initializers. Before the program's
+/// memory becomes global.
+void prepare_streams(std::uint32_t nodes) noexcept;
 
-/// Writes out what stdout, std::cout and Fortran units hold. May read global memory.
+/// Writes out what stdout and Fortran units hold. May read global memory.
 void flush_streams() noexcept;
 
 /// Writes out what stdout holds, and nothing else: cheap when it is empty, no global memory.
