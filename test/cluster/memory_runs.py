@@ -465,6 +465,60 @@ def dirty_pages(bench):
     expect(bench.run(program), 0, "66 0\n", "")
 
 
+def mapped_to_be_read(bench):
+    """What is mapped without PROT_WRITE refuses writes on every node, to handlers that leave by a
+    jump, until mprotect() allows them. As faults of nowhere and of a division."""
+    program = bench.build("readable", HEAD + """
+        static __thread sigjmp_buf back;
+        static __thread void* where;
+        static volatile int zero;
+        static void caught(int number, siginfo_t* info, void* context) {
+            where = info->si_addr;
+            siglongjmp(back, number);
+        }
+        static int refuses(volatile char* at) {
+            if (sigsetjmp(back, 1) != 0) return where == at;
+            *at = 1;
+            return 0;
+        }
+        static int divides_by_zero(void) {
+            int number = sigsetjmp(back, 1);
+            if (number != 0) return number == SIGFPE;
+            zero = 5 / zero;
+            return 0;
+        }
+        int main(void) {
+            enum { bytes = 8192 };
+            struct sigaction action = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+            sigaction(SIGSEGV, &action, NULL);
+            sigaction(SIGFPE, &action, NULL);
+            int fd = open("readable.bin", O_RDWR | O_CREAT | O_TRUNC, 0600);
+            if (ftruncate(fd, bytes) != 0) return 1;
+            char* page = map(bytes, PROT_READ);
+            char* file = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+            char* fixed = map(bytes, PROT_READ | PROT_WRITE);
+            mmap(fixed, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            int refused = 0, divisions = 0, sum = 0, n = omp_get_max_threads();
+        #pragma omp parallel reduction(+ : refused, divisions)
+            {
+                int me = omp_get_thread_num();
+                stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+                sigaltstack(&stack, NULL);
+                for (int i = 0; i < 5; ++i) {
+                    refused += refuses((char*)16) && refuses(page + 100 * i + me) &&
+                               refuses(file + 100 * i + me) && refuses(fixed + 100 * i + me);
+                    divisions += divides_by_zero();
+                }
+            }
+            mprotect(page, bytes, PROT_READ | PROT_WRITE);
+        #pragma omp parallel
+            page[omp_get_thread_num() * 1000] = 9;
+            for (int i = 0; i < bytes; ++i) sum += page[i] + file[i] + fixed[i];
+            printf("%d %d %d\\n", refused == 5 * n, divisions == 5 * n, sum == 9 * n);
+        }""", *FLAGS)
+    expect(bench.run(program), 0, "1 1 1\n", "")
+
+
 def memory_of_others(bench):
     """What main forbids and allows again of memory that a worker has allocated."""
     program = bench.build("others", HEAD + """
@@ -504,7 +558,7 @@ def soft_dirty(bench):
 
 
 CASES = [direct_files, own_memory, shared_files, reservations, large_thread_data, allocators,
-         guard_pages, dirty_pages, memory_of_others, soft_dirty]
+         guard_pages, dirty_pages, mapped_to_be_read, memory_of_others, soft_dirty]
 
 
 if __name__ == "__main__":

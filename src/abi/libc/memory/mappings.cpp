@@ -2,7 +2,7 @@
 // Role: mmap, mremap, munmap and their kin for the program: its memory is global, wherever it
 // comes from. A mapping is a block of the global heap; a file's bytes are read into it.
 // Invariant: addresses outside global memory are the kernel's as before, and so is all that system
-// libraries map. Protections are not carried out: global pages belong to the fault engine.
+// libraries map. Protections: protections.hpp.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -131,9 +131,10 @@ bool is_reservation(const Wanted& wanted) noexcept {
            (!is_accessible(wanted.protection) || (is_large && (wanted.flags & MAP_NORESERVE) != 0));
 }
 
-/// What is mapped inaccessible is a guard, until mprotect().
-void forbid_reserved(const Wanted& wanted, const void* at) noexcept {
-    if (is_anonymous(wanted) && !is_accessible(wanted.protection))
+/// What is mapped inaccessible is a guard, what is mapped to be read a barrier for writes, until
+/// mprotect().
+void forbid_the_rest(const Wanted& wanted, const void* at) noexcept {
+    if ((wanted.protection & PROT_WRITE) == 0)
         set_protection({number(at), wanted.bytes}, wanted.protection);
 }
 
@@ -151,7 +152,7 @@ void* map_somewhere(const Wanted& wanted) noexcept {
         }
     }
     const bool shows_file = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
-    forbid_reserved(wanted, block);
+    forbid_the_rest(wanted, block);
     const std::scoped_lock guard{table_latch};
     table().add({number(block), wanted.bytes}, shows_file, reserves);
     return block;
@@ -199,7 +200,7 @@ void* map_over(const Wanted& wanted) noexcept {
         const int error = read_in(wanted, static_cast<std::byte*>(wanted.address));
         if (error != 0) return fail(error);
     }
-    forbid_reserved(wanted, wanted.address);
+    forbid_the_rest(wanted, wanted.address);
     const std::scoped_lock guard{table_latch};
     table().add_part({number(wanted.address), wanted.bytes});  // another node's block: its books
     return wanted.address;
