@@ -43,7 +43,7 @@ class TaskObserver;
 
 /// Locks of the runtime itself; all others are named by an address of the program.
 inline constexpr std::uint64_t critical_key = 1, atomic_key = 2, ordered_key = 3, share_key = 4,
-                               threadprivate_key = 5, shared_rows_key = 6;
+                               threadprivate_key = 5, shared_rows_key = 6, kernel_order_key = 7;
 
 /// The process-wide state of node 0 (working directory, ...): numbered, and where it is written in
 /// global memory, null when there is nothing to take over.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/calls/handovers.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -21,6 +23,9 @@ Handover by_number(long number) noexcept {
         case SYS_recvmsg:
         case SYS_recvmmsg:
         case SYS_mq_timedreceive:
+        case SYS_msgrcv:
+        case SYS_accept:
+        case SYS_accept4:
         case SYS_rt_sigtimedwait: return Handover::is_told;
         case SYS_write:
         case SYS_writev:
@@ -28,6 +33,12 @@ Handover by_number(long number) noexcept {
         case SYS_sendmsg:
         case SYS_sendmmsg:
         case SYS_mq_timedsend:
+        case SYS_msgsnd:
+        case SYS_connect:
+        case SYS_sendfile:
+        case SYS_splice:
+        case SYS_tee:
+        case SYS_vmsplice:
         case SYS_shutdown:
         case SYS_kill:
         case SYS_tgkill:
@@ -36,8 +47,41 @@ Handover by_number(long number) noexcept {
         case SYS_rt_sigqueueinfo:
         case SYS_close: return Handover::tells;
         case SYS_sched_yield: return Handover::tells;  // one flush a turn does both
+        case SYS_semop:
+        case SYS_semtimedop: return Handover::both;
         default: return Handover::none;
     }
+}
+
+/// An unlocking thread tells the next to lock.
+Handover by_file_lock(long number, const CallArguments& arguments) noexcept {
+    const long command = arguments.word[1];
+    if (number == SYS_flock) return (command & LOCK_UN) != 0 ? Handover::tells : Handover::is_told;
+    if (number != SYS_fcntl || (command != F_SETLK && command != F_SETLKW &&
+                                command != F_OFD_SETLK && command != F_OFD_SETLKW))
+        return Handover::none;
+    const auto* const lock = pointer<const struct flock>(arguments.word[2]);
+    if (lock == nullptr) return Handover::none;
+    return lock->l_type == F_UNLCK ? Handover::tells : Handover::is_told;
+}
+
+/// Those on no descriptor that a message of another node could be about.
+bool is_without_descriptor(long number) noexcept {
+    switch (number) {
+        case SYS_mq_timedsend:
+        case SYS_mq_timedreceive:
+        case SYS_msgsnd:
+        case SYS_msgrcv:
+        case SYS_semop:
+        case SYS_semtimedop: return true;
+        default: return false;
+    }
+}
+
+/// What the call writes into is another descriptor than its first.
+int channel_of(long number, const CallArguments& arguments) noexcept {
+    const int word = number == SYS_splice ? 2 : number == SYS_tee ? 1 : 0;
+    return static_cast<int>(arguments.word[word]);
 }
 
 bool is_by_signal(long number) noexcept {
@@ -73,14 +117,19 @@ bool is_channel(int fd) noexcept {
 
 }  // namespace
 
+bool is_ordered_by_kernel(long number) noexcept {
+    return is_without_descriptor(number) || number == SYS_flock || number == SYS_fcntl;
+}
+
 Handover handover_by(long number, const CallArguments& arguments) noexcept {
     const Handover kind = by_number(number);
     if (is_by_signal(number)) return is_to_itself(number, arguments) ? Handover::none : kind;
-    const auto fd = static_cast<int>(arguments.word[0]);
     if (number == SYS_sched_yield) return is_to_flush() ? kind : Handover::none;
-    if (kind == Handover::none || fd < 0 || is_standard(fd)) return Handover::none;
-    const bool is_queue = number == SYS_mq_timedsend || number == SYS_mq_timedreceive;
-    return is_queue || is_channel(fd) ? kind : Handover::none;
+    if (number == SYS_flock || number == SYS_fcntl) return by_file_lock(number, arguments);
+    if (kind == Handover::none || is_without_descriptor(number)) return kind;
+    const int fd = channel_of(number, arguments);
+    if (fd < 0 || is_standard(fd)) return Handover::none;
+    return is_channel(fd) ? kind : Handover::none;
 }
 
 }  // namespace hiroba::abi

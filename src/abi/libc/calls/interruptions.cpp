@@ -39,7 +39,8 @@ Endings endings_of(long number) noexcept {
         case SYS_vmsplice:
         case SYS_sendfile:
         case SYS_mq_timedreceive:
-        case SYS_mq_timedsend: return Endings::by_some_handlers;
+        case SYS_mq_timedsend:
+        case record_lock_call: return Endings::by_some_handlers;
         case SYS_poll:
         case SYS_ppoll:
         case SYS_select:

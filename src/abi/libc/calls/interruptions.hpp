@@ -12,6 +12,9 @@ namespace hiroba::abi {
 
 struct CallArguments;
 
+/// A request of record locks that waits on node 0 (record_locks.hpp).
+inline constexpr long record_lock_call = (1 << 22) + 3;
+
 enum class Endings : std::uint8_t {
     none,              ///< the call does not wait for what others do
     by_some_handlers,  ///< those without SA_RESTART; the kernel repeats it behind the others

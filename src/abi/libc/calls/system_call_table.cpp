@@ -14,7 +14,7 @@ using enum Use;
 constexpr std::uint16_t stat_bytes = 144, statfs_bytes = 120, statx_bytes = 256, time_bytes = 16,
                         rusage_bytes = 144, siginfo_bytes = 128, mask_bytes = 8, pollfd_bytes = 8,
                         epoll_bytes = 12, queue_bytes = 64, control_bytes = 256,
-                        scheduling_bytes = 56;
+                        scheduling_bytes = 56, sembuf_bytes = 6, ipc_bytes = 128;
 
 constexpr std::uint16_t pidfd_open = 434;  // newer than the oldest headers
 
@@ -181,6 +181,14 @@ constexpr SystemCall rows[] = {
     on(SYS_mq_timedreceive, {1, out, 1, 2}, {3, out, 4}, {4, in, time_bytes}),
     on(SYS_mq_getsetattr, {1, in, queue_bytes}, {2, out, queue_bytes}),
     plain(SYS_mq_unlink, {0, text}),
+
+    // Semaphores and queues of System V. What the last argument of a control call is depends.
+    plain(SYS_semop, {1, in, sembuf_bytes, 2}),
+    plain(SYS_semtimedop, {1, in, sembuf_bytes, 2}, {3, in, time_bytes}),
+    plain(SYS_semctl, {3, out, ipc_bytes}),
+    plain(SYS_msgsnd, {1, in_letter, 0, 2}),
+    plain(SYS_msgrcv, {1, out_letter, 0, 2}),
+    plain(SYS_msgctl, {2, out, ipc_bytes}),
 
     // Time.
     plain(SYS_clock_gettime, {1, out, time_bytes}),

@@ -21,8 +21,10 @@ enum class Use : std::uint8_t {
     out_message,   ///< ... for the kernel to fill
     in_messages,   ///< mmsghdr array of argument `count` entries
     out_messages,  ///< ...
-    address,  ///< a sockaddr whose length the socklen_t at argument `count` holds; both written
-    bits,     ///< an fd_set of argument 0 bits
+    address,     ///< a sockaddr whose length the socklen_t at argument `count` holds; both written
+    bits,        ///< an fd_set of argument 0 bits
+    in_letter,   ///< a msgbuf with a text of argument `count` bytes, for the kernel to read
+    out_letter,  ///< ... to fill
 };
 
 inline constexpr std::uint8_t no_count = 0xff;

@@ -40,7 +40,8 @@ TEST(SystemCallTable, what_is_counted_or_sized_says_how_long) {
             }
             const bool needs_count = touch.use == in_vector || touch.use == out_vector ||
                                      touch.use == in_messages || touch.use == out_messages ||
-                                     touch.use == address;
+                                     touch.use == address || touch.use == in_letter ||
+                                     touch.use == out_letter;
             if (needs_count) {
                 EXPECT_NE(touch.count, no_count) << row.number;
             }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "abi/libc/calls/direct_memory.hpp"
 #include "abi/libc/calls/handovers.hpp"
@@ -22,6 +23,7 @@
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/directories.hpp"
 #include "abi/libc/files/packed_calls.hpp"
+#include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/files/remote_waits.hpp"
 #include "abi/libc/files/standard_streams.hpp"
@@ -188,6 +190,8 @@ void PinnedBuffers::add_touch(const Touch& touch, const CallArguments& arguments
         case Use::out_message: return add_message(at, true);
         case Use::in_messages: return add_messages(at, count, false);
         case Use::out_messages: return add_messages(at, count, true);
+        case Use::in_letter: return add(at, sizeof(long) + count, false);
+        case Use::out_letter: return add(at, sizeof(long) + count, true);
         case Use::address: return add_address(at, pointer<void>(arguments.word[touch.count]));
         case Use::bits: return add(at, (count_of(arguments.word[0]) + 63) / 64 * 8, true);
     }
@@ -301,6 +305,7 @@ void note_standard(const SystemCall& row, const CallArguments& arguments, long r
 long duplicate_onto(long number, const CallArguments& arguments) noexcept {
     const long* const a = arguments.word;
     const auto owner = duplicating_node(a[0], a[1]);
+    const ClosingFile closing{owner || a[0] == a[1] ? -1 : a[1]};
     const long result = owner ? world()->files->call(*owner, number, arguments, -1, {}, {})
                               : dsm::kernel_call(number, a[0], a[1], a[2]);
     if (result >= 0) standard_descriptor_changed(result, owner.value_or(world()->job.self));
@@ -347,12 +352,15 @@ long perform(long number, const CallArguments& asked) noexcept {
     if (row->opens) refuse_unit(*row, arguments);
     if (row->opens && row->touches[0].use == Use::text)
         refuse_soft_dirty(pointer<const char>(a[row->touches[0].argument]));
+    if (const auto locked = lock_for_job(number, arguments)) return *locked;
     if (const auto owner = foreign_owner(*row, arguments)) {
         return perform_on_owner(*owner, number, arguments);
     }
     if (foreign_owner(second_descriptor(number, arguments)))
         return refuse_to_join(number, arguments);
     if (const auto waited = wait_elsewhere(number, arguments)) return *waited;
+    std::optional<ClosingFile> closing;
+    if (number == SYS_close) closing.emplace(a[0]);
     long result;
     {
         PinnedBuffers buffers;
@@ -380,6 +388,23 @@ namespace {
     return paths.failure() != 0 ? paths.failure() : perform(number, paths.arguments());
 }
 
+/// Where nodes tell each other of flushes by messages, the kernel is faster: the thread it wakes
+/// may not have been told. A lock is asked for, and brings what its last holder knew.
+// Not inlined, so that test/cluster/switched_off.py can switch it off.
+[[gnu::noinline]] void order_by_lock() noexcept {
+    static const bool told_at_once =
+        std::string_view{world()->endpoint->provider().limits().name} == "shm";
+    if (told_at_once) return;
+    const RuntimeScope here;
+    world()->locks->lock(omp::kernel_order_key);
+    world()->locks->unlock(omp::kernel_order_key);
+}
+
+void hand_over(long number) noexcept {
+    world()->memory->flush();
+    if (is_ordered_by_kernel(number)) order_by_lock();
+}
+
 }  // namespace
 
 long perform_system_call(long number, const CallArguments& given) noexcept {
@@ -387,9 +412,10 @@ long perform_system_call(long number, const CallArguments& given) noexcept {
     name_first_thread(number, arguments.word);
     if (begins_elsewhere(number, arguments)) return perform_with_whole_paths(number, arguments);
     const Handover handover = handover_by(number, arguments);
-    if (handover == Handover::tells) world()->memory->flush();
+    if (handover == Handover::tells || handover == Handover::both) hand_over(number);
     const long result = perform(number, arguments);
-    if (handover == Handover::is_told && result >= 0) world()->memory->flush();
+    const bool is_told = handover == Handover::is_told || handover == Handover::both;
+    if (is_told && result >= 0) hand_over(number);
     take_waiting_letters();
     return result;
 }

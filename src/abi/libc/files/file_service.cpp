@@ -15,6 +15,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
+#include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/memory/malloc_figures.hpp"
 #include "abi/libc/process/child_signals.hpp"
 #include "abi/libc/process/exit_handlers.hpp"
@@ -186,6 +187,20 @@ void FileService::on_request(void* self, NodeId from, Bytes body) noexcept {
     service.arrived_.notify_one();
 }
 
+long FileService::call_kernel(const Slot& slot, long number, const CallArguments& words) noexcept {
+    const long* const w = words.word;
+    long result = 0;
+    do {  // again, if it was ended for a request that this thread has served before
+        result = dsm::kernel_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
+    } while (result == -EINTR && !slot.is_ended.load());
+    return result;
+}
+
+std::int64_t FileService::lock_records(Slot& slot, CallArguments& words) noexcept {
+    const std::int64_t failure = prepare_lock_here(words, slot.data());
+    return failure != 0 ? failure : call_kernel(slot, SYS_fcntl, words);
+}
+
 /// The slot's data are the reply's, when it returns.
 std::int64_t FileService::carry_out(Slot& slot) noexcept {
     const FileRequest& request = slot.request;
@@ -201,6 +216,10 @@ std::int64_t FileService::carry_out(Slot& slot) noexcept {
     if (request.number == static_cast<std::int64_t>(NameCall::name))
         return name_thread_here(words, data);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
+    if (request.number == static_cast<std::int64_t>(LockCall::note)) return note_locks_here(words);
+    if (request.number == static_cast<std::int64_t>(LockCall::drop)) return drop_locks_here(words);
+    if (request.number == static_cast<std::int64_t>(LockCall::request))
+        return lock_records(slot, words);
     if (request.number >= static_cast<std::int64_t>(HandlerCall::at_exit))
         return register_handler(static_cast<HandlerCall>(request.number), words);
     if (request.number >= static_cast<std::int64_t>(StreamCall::write))
@@ -212,11 +231,10 @@ std::int64_t FileService::carry_out(Slot& slot) noexcept {
     if (replaces && is_kept_descriptor(static_cast<int>(words.word[1]))) return -EBADF;
     for (unsigned i = 0; i < 6; ++i)
         if ((request.places >> i & 1) != 0) words.word[i] += dsm::kernel::as_word(data);
-    const long* const w = words.word;
-    long result = 0;
-    do {  // again, if it was ended for a request that this thread has served before
-        result = dsm::kernel_call(request.number, w[0], w[1], w[2], w[3], w[4], w[5]);
-    } while (result == -EINTR && !slot.is_ended.load());
+    const std::optional<ClosingFile> closing =
+        request.number == SYS_close ? std::optional<ClosingFile>{std::in_place, words.word[0]}
+                                    : std::nullopt;
+    const long result = call_kernel(slot, request.number, words);
     return makes_descriptor(request.number, words) ? number_new_descriptor(result) : result;
 }
 

@@ -19,6 +19,8 @@
 
 namespace hiroba::abi {
 
+struct CallArguments;
+
 /// What can be done with a stream of another node; numbered behind the kernel's calls.
 enum class StreamCall : std::int64_t {
     write = 1 << 20,
@@ -83,6 +85,8 @@ private:
     static void* serve(void* self) noexcept;
     Slot& slot_of(NodeId from, std::uint32_t lane) noexcept;
     static std::int64_t carry_out(Slot& slot) noexcept;
+    static long call_kernel(const Slot& slot, long number, const CallArguments& words) noexcept;
+    static std::int64_t lock_records(Slot& slot, CallArguments& words) noexcept;
     void end_call(NodeId from, std::uint32_t lane) noexcept;
     void put(Slot& slot) noexcept;
     Slot* take() noexcept;

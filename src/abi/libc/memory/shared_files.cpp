@@ -19,6 +19,7 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/files/descriptors.hpp"
+#include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/world.hpp"
@@ -125,7 +126,7 @@ int map_view_of_another(const ViewRecord& view) noexcept {
     ViewRecord here = view;
     here.protection |= view.can_write ? PROT_READ | PROT_WRITE : PROT_READ;
     const long made = map_at(here, fd, MAP_SHARED);
-    kernel_call(SYS_close, fd);
+    close_beside_locks(fd);
     return dsm::kernel_failed(made) ? static_cast<int>(-made) : 0;
 }
 
@@ -224,6 +225,10 @@ void learn_process_places(std::span<const ProcessPlace> places) noexcept {
     processes = new std::vector<std::int64_t>;
     for (const ProcessPlace& each : places) processes->push_back(each.process);
     dsm::map_missing_by(&map_missing_view);
+}
+
+std::optional<std::int64_t> process_of(NodeId node) noexcept {
+    return processes != nullptr ? std::optional{(*processes)[node.value]} : std::nullopt;
 }
 
 bool is_file_view(const void* address) noexcept {

@@ -17,12 +17,16 @@
 #include <span>
 
 #include "abi/libc/memory/memory_of_others.hpp"
+#include "base/ids.hpp"
 #include "dsm/memory/address_map.hpp"
 
 namespace hiroba::abi {
 
 /// Where the processes of all nodes are, by rank. Once, before the program runs.
 void learn_process_places(std::span<const ProcessPlace> places) noexcept;
+
+/// The process of a node; none: nodes run on several hosts.
+std::optional<std::int64_t> process_of(NodeId node) noexcept;
 
 struct FileView {
     void* address;  ///< where it is to lie; null: anywhere
