@@ -169,6 +169,8 @@ def all_cases():
           if os.geteuid() == 0 else []),
         Case("signal_waits.c", environment=EXAMINED),
         Case("cancelled_waits.c", threads=2, environment=EXAMINED),
+        *[Case("cancelled_waits.c", victim, refused=(78, b"pthread_cancel of main's thread or a thread of a parallel region"))
+          for victim in ("main", "region")],
         Case("cancelled_waits.c", environment={"HIROBA_SYSTEM_CALLS": "interposed", "HIROBA_PROVIDER": "udp"}),
         Case("fibers.c", flags=["-O1", "-fstack-protector-all"]),
         Case("packed_atomics.c"),
@@ -193,7 +195,8 @@ def all_cases():
         Case("threads.c"),
         Case("threads.c", "regions only"),
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
-        Case("threads.c", "join", refused=(78, b"pthread_join on node")),
+        Case("joins_elsewhere.c"),
+        Case("joins_elsewhere.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("fortran_start.f90", "one", "two words", "three"),
         Case("fortran_print.f90"),
         Case("fortran_newunit.f90"),

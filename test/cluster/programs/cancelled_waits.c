@@ -319,8 +319,36 @@ static int wrong_ends(void (*wait)(struct place*), int cleaned, int delay_us) {
     return wrong;
 }
 
+// Cancels main's thread, or a thread of a region on another node: refused on several nodes.
+static void* cancel_victim(void* victim) {
+    pthread_cancel(*(pthread_t*)victim);
+    return NULL;
+}
+
+static void cancel_main(void) {
+    pthread_t self = pthread_self(), other;
+    pthread_create(&other, NULL, &cancel_victim, &self);
+    for (;;) pause();
+}
+
+static void cancel_in_region(void) {
+    static pthread_t victim;
+    alarm(5);  // alone, the region waits for ever
+#pragma omp parallel
+    {
+        if (omp_get_thread_num() == omp_get_num_threads() - 1) victim = pthread_self();
+#pragma omp barrier
+        if (omp_get_thread_num() == 0) cancel_victim(&victim);
+#pragma omp barrier
+        pthread_testcancel();
+    }
+    puts("behind the region");
+}
+
 int main(int argc, char** argv) {
     const char* const only = argc > 1 ? argv[1] : "";
+    if (strcmp(only, "main") == 0) cancel_main();
+    if (strcmp(only, "region") == 0) cancel_in_region();
     signal(SIGUSR2, SIG_IGN);
     (void)!pipe(of_main);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

@@ -205,19 +205,6 @@ int main(int argc, char** argv) {
         pthread_join(thread, NULL);
         return 1;
     }
-    if (argc > 1 && !strcmp(argv[1], "join")) {
-        pthread_t thread;
-        sem_init(&changed, 0, 1);
-        // The first node's thread makes it, the last one's joins it.
-#pragma omp parallel
-        {
-#pragma omp master
-            pthread_create(&thread, NULL, show_local, NULL);
-#pragma omp barrier
-            if (omp_get_thread_num() == omp_get_num_threads() - 1) pthread_join(thread, NULL);
-        }
-        return 0;
-    }
     regions_in_a_thread();
     if (argc > 1) return 0;  // no other regions
     regions_at_once();

@@ -21,6 +21,7 @@
 #include "abi/libc/process/exit_handlers.hpp"
 #include "abi/libc/process/signal_waits.hpp"
 #include "abi/libc/process/thread_signals.hpp"
+#include "abi/libc/threads/thread_joins.hpp"
 #include "abi/libc/threads/thread_names.hpp"
 #include "abi/messages.hpp"
 #include "base/fatal.hpp"
@@ -215,6 +216,10 @@ std::int64_t FileService::carry_out(Slot& slot) noexcept {
         return tell_of_child_here(data);
     if (request.number == static_cast<std::int64_t>(NameCall::name))
         return name_thread_here(words, data);
+    if (request.number == static_cast<std::int64_t>(JoinCall::join))
+        return join_thread_here(words, data);
+    if (request.number == static_cast<std::int64_t>(JoinCall::detach))
+        return detach_thread_here(words);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
     if (request.number == static_cast<std::int64_t>(LockCall::note)) return note_locks_here(words);
     if (request.number == static_cast<std::int64_t>(LockCall::drop)) return drop_locks_here(words);

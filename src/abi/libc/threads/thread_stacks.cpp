@@ -14,7 +14,6 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/world.hpp"
-#include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -191,30 +190,19 @@ void note_thread_detached(pthread_t thread) noexcept {
     if (stack != nullptr) stack->detached = true;
 }
 
-namespace {
+bool is_thread_of_this_node(pthread_t thread) noexcept {
+    const std::scoped_lock guard{list_latch};
+    return find(thread) != nullptr;
+}
 
 std::optional<NodeId> other_maker(pthread_t thread) noexcept {
-    {
-        const std::scoped_lock guard{list_latch};
-        if (find(thread) != nullptr) return std::nullopt;
-    }
+    if (is_thread_of_this_node(thread)) return std::nullopt;
     const auto offset = world()->map->offset_of(static_cast<std::uintptr_t>(thread));
     if (!offset) return std::nullopt;
     const NodeId maker = world()->map->initial_home(*offset);
     return maker == world()->job.self ? std::nullopt : std::optional{maker};
 }
 
-}  // namespace
-
 bool is_thread_of_other_node(pthread_t thread) noexcept { return other_maker(thread).has_value(); }
-
-void refuse_thread_of_other_node(const char* what, pthread_t thread) noexcept {
-    const auto maker = other_maker(thread);
-    if (!maker) return;
-    die(exit_environment,
-        "%s on node %u of a thread that node %u has made: join and detach threads where they were "
-        "made",
-        what, world()->job.self.value, maker->value);
-}
 
 }  // namespace hiroba::abi

@@ -7,6 +7,10 @@
 
 #include <pthread.h>
 
+#include <optional>
+
+#include "base/ids.hpp"
+
 namespace hiroba::abi {
 
 struct ThreadStack;
@@ -28,9 +32,10 @@ bool is_thread_starting(pthread_t thread) noexcept;
 void note_thread_joined(pthread_t thread) noexcept;
 void note_thread_detached(pthread_t thread) noexcept;
 
-/// Whether `thread` was made on another node than this.
+/// Whether the program has made `thread` here, and it was not joined.
+bool is_thread_of_this_node(pthread_t thread) noexcept;
+/// The node where `thread` was made, as its place says, if that is another.
+std::optional<NodeId> other_maker(pthread_t thread) noexcept;
 bool is_thread_of_other_node(pthread_t thread) noexcept;
-/// Ends the job with a line when `thread` runs on another node: `what` is for this node's.
-void refuse_thread_of_other_node(const char* what, pthread_t thread) noexcept;
 
 }  // namespace hiroba::abi
