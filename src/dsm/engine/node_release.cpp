@@ -245,9 +245,10 @@ bool Node::has_changed(BlockId block) noexcept {
 
 // A page that the engine leaves open is compared at each release: about as often as costs what the
 // fault of its next write will, and then it is watched. Looked at once more behind that: what comes
-// later is reported. A stack is not watched, since the kernel writes there without a fault: what no
-// other node reads of it is merged once in a while, as if it were changed, and becomes exclusive.
-// With the block's latch.
+// later is reported. So is a buffer that no system call uses any more; the next call pins it anew.
+// A stack is not watched, since the kernel writes there without a fault: what no other node reads
+// of it is merged once in a while, as if it were changed, and becomes exclusive. With the block's
+// latch.
 bool Node::has_changed_unless_watched(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (has_changed(block)) {
@@ -260,8 +261,8 @@ bool Node::has_changed_unless_watched(BlockId block) noexcept {
     if (++entry.merging.vain < options_.vain_max) return false;
     entry.merging.vain = 0;
     if (is_pinned(offset_of(block))) return is_unread(block);
-    if (!readable(entry.state) || entry.state == BlockState::pinned || must_stay(block))
-        return false;
+    if (!readable(entry.state) || must_stay(block)) return false;
+    if (entry.state == BlockState::pinned) entry.state = take(entry, BlockEvent::unpinned).next;
     entry.merging.watched = true;
     engine_->watch(program_range(block));
     return has_changed(block);

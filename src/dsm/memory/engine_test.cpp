@@ -372,6 +372,12 @@ TEST_P(EachEngine, kept_pages_stay_writable_without_a_fault_and_their_writes_are
         EXPECT_EQ(reported.count(9), world.engine().facts().kept_always_reported ? 1u : 0u);
     }
     EXPECT_EQ(world.faults(), faults_before);
+
+    world.engine().watch(world.range_of(8, 2));
+    for (int round = 0; round < 4; ++round) world.collect_and_compare({});
+    EXPECT_TRUE(world.collect().empty()) << "they are tracked as all others are";
+    world.byte(9) = 'w';
+    EXPECT_EQ(world.collect(), Pages{9});
 }
 
 TEST_P(EachEngine, untracked_pages_are_written_without_a_fault_and_reported_when_tracked_again) {

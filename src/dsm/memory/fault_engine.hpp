@@ -65,9 +65,9 @@ public:
     virtual void unmap(std::span<const AddressRange> ranges) noexcept = 0;
     /// Whether a page of `range` is gone that only map() brings back. Thread: any.
     virtual bool lacks_page(AddressRange) const noexcept { return false; }
-    /// Marks whole pages as never to become inaccessible or lose write access except by unmap(): a
-    /// live stack. map() with either access makes them writable. Where the facts say so, collect()
-    /// then reports them each time; otherwise they are tracked as all others are.
+    /// Marks whole pages as never to become inaccessible or lose write access except by unmap() or
+    /// watch(): a live stack. map() with either access makes them writable. Where the facts say so,
+    /// collect() then reports them each time; otherwise they are tracked as all others are.
     virtual void keep(AddressRange) noexcept {}
     /// What the program writes into whole pages, which are writable, need not be reported from now
     /// on, until track(). They stay as they are otherwise. Thread: any, with what keeps other calls
@@ -82,7 +82,8 @@ public:
     /// collect()'s.
     virtual void unchanged(AddressRange) noexcept {}
     /// Whole pages that collect() has reported and that were not written: they need not be reported
-    /// before they are. Thread: the collector's, with what keeps other calls from these pages.
+    /// before they are. Ends keep(). Thread: the collector's, with what keeps other calls from
+    /// these pages.
     virtual void watch(AddressRange) noexcept {}
     /// The engine may change how it learns of writes. Thread: the collector's, right after
     /// collect(), while no thread of the program runs.

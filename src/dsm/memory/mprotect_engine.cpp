@@ -170,6 +170,13 @@ void MprotectEngine::keep(AddressRange range) noexcept {
                [&](std::size_t page) { return where.access[page] != PageAccess::none; });
 }
 
+// The next collect() protects them.
+void MprotectEngine::watch(AddressRange range) noexcept {
+    const FaultSafeLock guard{latch_};
+    Attached& where = attached_at(range);
+    where.kept.remove(where.pages_of(range));
+}
+
 void MprotectEngine::leave_untracked(AddressRange range) noexcept {
     const FaultSafeLock guard{latch_};
     Attached& where = attached_at(range);

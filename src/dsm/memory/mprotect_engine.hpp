@@ -26,6 +26,7 @@ public:
     void map(AddressRange range, Access access) noexcept override;
     void unmap(std::span<const AddressRange> ranges) noexcept override;
     void keep(AddressRange range) noexcept override;
+    void watch(AddressRange range) noexcept override;
     void allow_execution(AddressRange range) noexcept override;
     void leave_untracked(AddressRange range) noexcept override;
     void track(AddressRange range) noexcept override;

@@ -91,8 +91,9 @@ void UffdEngine::unchanged(AddressRange range) noexcept {
 void UffdEngine::watch(AddressRange range) noexcept {
     Attached& where = attached_at(range);
     const PageRun run = where.pages_of(range);
+    where.kept.remove(run);
     for (std::size_t page = run.first; page < run.end(); ++page) {
-        if (!where.open.contains(page) || where.kept.contains(page)) continue;
+        if (!where.open.contains(page)) continue;
         protect(uffd_of_faults_, where.range_of({page, 1}));
         where.open.remove({page, 1});
     }

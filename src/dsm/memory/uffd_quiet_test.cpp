@@ -58,18 +58,24 @@ TEST_F(QuietChunks,
     EXPECT_EQ(world.alias(3), 'c');
 }
 
-TEST_F(QuietChunks, kept_pages_are_never_protected) {
+TEST_F(QuietChunks, kept_pages_are_not_protected_until_watched) {
     World world{"uffd", 64};
     world.map(0, 64, Access::read);
     world.engine().keep(world.range_of(5));
     world.map(5, 1, Access::write);
     calm_down(world);
     ASSERT_TRUE(is_quiet(world, 5));
-    world.engine().watch(world.range_of(5));
     world.byte(5) = 'k';
     EXPECT_EQ(world.write_faults, 0);
     EXPECT_EQ(world.collect(), Pages{5});
-    world.unmap(5);  // which ends it
+    world.engine().watch(world.range_of(5));
+    EXPECT_TRUE(world.collect().empty());
+    world.byte(5) = 'l';
+    EXPECT_EQ(world.write_faults, 1);
+
+    world.engine().keep(world.range_of(5));
+    EXPECT_EQ(world.collect(), Pages{5});
+    world.unmap(5);  // which ends it as well
     world.read(5);
     EXPECT_TRUE(world.collect().empty());
 }

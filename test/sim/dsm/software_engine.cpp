@@ -89,7 +89,8 @@ void SoftwareEngine::track(AddressRange range) noexcept {
 void SoftwareEngine::watch(AddressRange range) noexcept {
     take_time();
     for_pages(range, [](Page& page) {
-        if (page.quiet && !page.kept && !page.untracked) page.writable = page.written = false;
+        page.kept = false;
+        if (page.quiet && !page.untracked) page.writable = page.written = false;
     });
     take_time();
 }

@@ -14,11 +14,11 @@ Usage: plant.py <root of the tree> <bug> <output>
 import sys
 from pathlib import Path
 
+from acp_bugs import ACP
 from exclusive_bugs import EXCLUSIVE
 from openmp_bugs import OPENMP
 
 ENGINE = "src/dsm/engine/"
-STATION = "src/acp/command_station.cpp"
 SPACE = "src/gas/relocatable/"
 
 # bug: (file, [(right, wrong), ...])
@@ -291,6 +291,12 @@ BUGS = {
         [("    engine_->watch(program_range(block));\n    return has_changed(block);\n",
           "    engine_->watch(program_range(block));\n    return false;\n")],
     ),
+    # A buffer is watched that a system call uses yet: the kernel may not write to it.
+    "buffer_watched_in_use": (
+        ENGINE + "node_release.cpp",
+        [("    if (!readable(entry.state) || must_stay(block)) return false;\n",
+          "    if (!readable(entry.state)) return false;\n")],
+    ),
     # A notice without a lease is forgotten before its bytes are here: an older one takes its place.
     "notice_without_lease_forgotten": (
         ENGINE + "fault_path.cpp",
@@ -361,38 +367,6 @@ BUGS = {
     "atomic_without_notice": (
         ENGINE + "node_atomic.cpp",
         [("    add_own_notice(block, wts, tried == Tried::no ? rts : Timestamp{});\n", "")],
-    ),
-    # ACP_HANDLE_NULL waits for what was issued before it.
-    "acp_null_waits": (
-        STATION,
-        [("    if (order.kind == Order::Kind::none) return make_ready(position);\n",
-          "    if (order.kind == Order::Kind::none) order.kind = Order::Kind::everything;\n")],
-    ),
-    # ACP_HANDLE_ALL waits for the access before it alone.
-    "acp_all_is_one": (
-        STATION,
-        [("    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous",
-          "    if (order.kind == Order::Kind::everything) order = {Order::Kind::previous, mine - 1};\n"
-          "    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous")],
-    ),
-    # A handle is waited for, but not those before it.
-    "acp_handle_is_one": (
-        STATION,
-        [("    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous",
-          "    if (order.kind == Order::Kind::up_to) order.kind = Order::Kind::previous;\n"
-          "    if (order.kind == Order::Kind::previous) {\n        const std::uint64_t previous")],
-    ),
-    # ACP_HANDLE_CONT follows at once although the ways part.
-    "acp_cont_follows_any_way": (
-        STATION,
-        [("    if (may_follow(route_of(before), route_of(mine))) {\n",
-          "    if (true || may_follow(route_of(before), route_of(mine))) {\n")],
-    ),
-    # ACP_HANDLE_CONT waits for the answer although both take the same way.
-    "acp_cont_waits": (
-        STATION,
-        [("    if (may_follow(route_of(before), route_of(mine))) {\n",
-          "    if (false && may_follow(route_of(before), route_of(mine))) {\n")],
     ),
     # A sharer says that its writes have ended while they are under way.
     "writes_not_drained": (
@@ -512,7 +486,7 @@ OBJECTS = {
         [("    if (!semaphore.owe_release()) return SyncOutcome::busy;\n", "")],
     ),
 }
-BUGS |= EXCLUSIVE | OPENMP | OBJECTS
+BUGS |= ACP | EXCLUSIVE | OPENMP | OBJECTS
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
