@@ -128,6 +128,7 @@ Result<void> create_layers(World& node, std::unique_ptr<dsm::FaultEngine> engine
     if (!sync) return sync.error();
     node.sync = std::move(*sync);
     const dsm::Interruptions signals{&is_signal_deferred, &let_signals_in};
+    node.locks->overflow_to(*node.sync);
     node.locks->interrupt_waits_for(signals);
     node.sync->interrupt_waits_for(signals);
 

@@ -21,6 +21,7 @@
 #include "dsm/heap/heap.hpp"
 #include "dsm/memory/reserved_range.hpp"
 #include "dsm/sync/lock_table.hpp"
+#include "dsm/sync/sync_table.hpp"
 #include "dsm/sync/news_barrier.hpp"
 #include "hiroba/dsm.hpp"
 #include "net/bootstrap/joined_job.hpp"
@@ -68,6 +69,7 @@ private:
     std::unique_ptr<dsm::AddressMap> map_;
     std::unique_ptr<dsm::SharedMemory> memory_;
     std::unique_ptr<dsm::DebtPayer> payer_;
+    std::unique_ptr<dsm::SyncTable> objects_;  ///< of locks, where there are many
     std::unique_ptr<dsm::LockTable> locks_;
     std::unique_ptr<dsm::Heap> heap_;
     std::unique_ptr<net::kick::Board> board_;  ///< null where no peer is mapped
@@ -127,6 +129,10 @@ Result<void> SpmdNode::compose() {
     auto locks = dsm::LockTable::create(*endpoint_, *memory_, *payer_);
     if (!locks) return locks.error();
     locks_ = std::move(*locks);
+    auto objects = dsm::SyncTable::create(*endpoint_, *memory_, *payer_);
+    if (!objects) return objects.error();
+    objects_ = std::move(*objects);
+    locks_->overflow_to(*objects_);
     const auto keep_freed = setting_number("HIROBA_KEEP_FREED");
     if (!keep_freed) return keep_freed.error();
     auto heap = dsm::Heap::create(*endpoint_, *map_, *memory_, {*keep_freed});
@@ -146,6 +152,7 @@ Result<void> SpmdNode::compose() {
     barrier_ = std::move(*barrier);
     if (auto done = endpoint_->connect(); !done) return done;
     locks_->attach();
+    objects_->attach();
     payer_->start();
     heap_->attach();
     if (board_ != nullptr) board_->attach();

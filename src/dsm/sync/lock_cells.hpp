@@ -2,7 +2,8 @@
 // Role: where locks of the program lie, and how a thread finds them.
 // Invariant: the node that a key hashes to has a slot for it, which names the last cell of the
 // lock's queue of nodes. Each node that has ever used the lock has one cell for it, for good: it
-// stands for the node in that queue. A key, once bound to a slot or cell, stays bound. Layout of
+// stands for the node in that queue. A key, once bound to a slot or cell, stays bound. A key that
+// finds all slots of its window bound to others has none, now and later, on every node. Layout of
 // the segment on every node: slots, cells, news of each cell.
 #pragma once
 
@@ -54,7 +55,7 @@ struct LockCell {
 
 class LockCells {
 public:
-    static std::size_t segment_bytes(const SharedMemory& memory);
+    static std::size_t segment_bytes(const SharedMemory& memory, std::uint32_t nodes);
     LockCells(const net::Endpoint& endpoint, const SharedMemory& memory, gas::Segment segment);
     void attach();
 
@@ -85,8 +86,9 @@ public:
         news_bytes_word = offsetof(Shared, news_bytes)
     };
 
-    /// This node's cell for a key, by its index.
-    std::uint32_t bind(std::uint64_t key) noexcept;
+    /// This node's cell for a key, by its index. False: there are too many locks, and the key has
+    /// none on any node.
+    bool bind(std::uint64_t key, std::uint32_t* index) noexcept;
     /// As bind(), but false if the key was never used here.
     bool find(std::uint64_t key, std::uint32_t* index) noexcept;
     Own& own(std::uint32_t index) noexcept { return own_[index]; }
@@ -101,19 +103,21 @@ public:
     gas::Segment& segment() noexcept { return segment_; }
     /// The word that names the last cell of the queue.
     gas::GlobalAddress tail_of(std::uint32_t index) noexcept;
-    static gas::GlobalAddress at(LockCell cell, Word word) noexcept;
+    gas::GlobalAddress at(LockCell cell, Word word) const noexcept;
     gas::GlobalAddress news_of(LockCell cell) const noexcept {
         return {cell.node(), news_at_ + cell.index() * news_stride_};
     }
 
 private:
+    /// Node and index; ~0: there is none.
     std::uint64_t find_slot(std::uint64_t key) noexcept;
 
     NodeId self_;
-    std::uint32_t nodes_;
+    std::uint32_t nodes_, slots_;  ///< slots of each node, without the last ones' windows
     gas::Segment segment_;
-    std::size_t news_stride_, news_at_;
+    std::size_t cells_at_, news_stride_, news_at_;
     SparseArray<Own> own_;
+    SparseArray<std::atomic<std::uint64_t>> bound_;  ///< keys of slots as far as seen, plus one
     Shared* shared_ = nullptr;
 };
 

@@ -30,6 +30,7 @@
 #include "base/thread_context.hpp"
 #include "dsm/messages.hpp"
 #include "dsm/sync/lock_cells.hpp"
+#include "dsm/sync/sync_table.hpp"
 
 namespace hiroba::dsm {
 
@@ -46,6 +47,10 @@ struct LockMessage {
     enum class Kind : std::uint64_t { wanted, unset, unset_answer } kind;
     std::uint64_t what;
 };
+
+[[noreturn]] void die_unlocking_free(LockKey key) noexcept {
+    die(exit_environment, "unlock of the lock at 0x%lx, which nobody holds", key);
+}
 
 constexpr std::uint64_t raw(LockState state) { return static_cast<std::uint64_t>(state); }
 
@@ -67,6 +72,7 @@ public:
         interruptions_ = interruptions;
     }
     void release_by(Releaser releaser) noexcept override { releaser_ = releaser; }
+    void overflow_to(SyncTable& objects) noexcept override { objects_ = &objects; }
     void lock(LockKey key) noexcept override;
     bool try_lock(LockKey key) noexcept override;
     void unlock(LockKey key) noexcept override;
@@ -91,6 +97,8 @@ private:
     }
     bool take_here(std::uint32_t cell) noexcept;
     bool may_go_on(std::uint32_t cell) noexcept;
+
+    SyncTable& objects_for(LockKey key) noexcept;
 
     // Towards this node.
     void lock_slowly(std::uint32_t cell) noexcept;
@@ -126,6 +134,7 @@ private:
     HandOverCost cost_;
     Interruptions interruptions_;
     Releaser releaser_;
+    SyncTable* objects_ = nullptr;
     Latch unset_latch_;  ///< held by the thread in unlock_elsewhere()
     enum class UnsetAnswer : std::uint8_t { none, not_held, done };
     std::atomic<UnsetAnswer> unset_answer_{UnsetAnswer::none};
@@ -138,8 +147,21 @@ bool Table::take_here(std::uint32_t cell) noexcept {
     return (now == open || now == published) && change(cell, now, held);
 }
 
+/// The objects among which a lock lies that has no cell.
+SyncTable& Table::objects_for(LockKey key) noexcept {
+    if (objects_ == nullptr) die(exit_environment, "too many locks: no place for 0x%lx", key);
+    return *objects_;
+}
+
+/// The runtime's own locks are numbers, of which 0 is no object's address.
+constexpr SyncKey object_of(LockKey key) noexcept { return key == 0 ? ~SyncKey{0} : key; }
+
 void Table::lock(LockKey key) noexcept {
-    const std::uint32_t cell = cells_.bind(key);
+    std::uint32_t cell;
+    if (!cells_.bind(key, &cell)) {
+        objects_for(key).lock_mutex(object_of(key), MutexType::lock, {});
+        return;
+    }
     if (!take_here(cell)) lock_slowly(cell);
 }
 
@@ -214,7 +236,7 @@ bool Table::queue_up(std::uint32_t cell) noexcept {
 /// In state `joining`. If the lock lies published at `holder`, takes it.
 /// @param behind  this node is behind it in the queue, and says so in any case
 bool Table::take_published(std::uint32_t cell, LockCell holder, bool behind) noexcept {
-    const auto place = [&](Cells::Word word) { return Cells::at(holder, word).offset; };
+    const auto place = [&](Cells::Word word) { return cells_.at(holder, word).offset; };
     Segment& segment = cells_.segment();
     std::uint64_t bytes = 0;
     std::array<Access, 3> look{
@@ -225,7 +247,7 @@ bool Table::take_published(std::uint32_t cell, LockCell holder, bool behind) noe
     Segment::in_order(holder.node(), std::span(look).subspan(behind ? 0 : 1));
     if (look[1].found != raw(published)) return false;
     if (!behind && !take_end_of_queue(cell, holder)) {
-        segment.store(Cells::at(holder, Cells::state_word), raw(published));
+        segment.store(cells_.at(holder, Cells::state_word), raw(published));
         send(holder.node(), LockMessage::Kind::wanted, holder.index());
         return false;
     }
@@ -259,8 +281,8 @@ void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
 void Table::press(std::uint32_t cell) noexcept {
     const LockCell before{cells_.own(cell).before.load()};
     Segment& segment = cells_.segment();
-    segment.store(Cells::at(before, Cells::urgent_word), 1);
-    const std::uint64_t there = segment.load(Cells::at(before, Cells::state_word));
+    segment.store(cells_.at(before, Cells::urgent_word), 1);
+    const std::uint64_t there = segment.load(cells_.at(before, Cells::state_word));
     if (there == raw(open) || there == raw(published))
         send(before.node(), LockMessage::Kind::wanted, before.index());
 }
@@ -268,7 +290,10 @@ void Table::press(std::uint32_t cell) noexcept {
 // A lock that is on its way, or that another thread here asks for, is soon somewhere: to have been
 // given up or handed on is not to be held, and whoever does that may be held up in the middle.
 bool Table::try_lock(LockKey key) noexcept {
-    const std::uint32_t cell = cells_.bind(key);
+    std::uint32_t cell;
+    if (!cells_.bind(key, &cell))
+        return objects_for(key).lock_mutex(object_of(key), MutexType::lock, {false}) ==
+               SyncOutcome::done;
     if (take_here(cell)) return true;
     bool locked = false;
     on_runtime_stack([&] {
@@ -316,7 +341,7 @@ bool Table::try_published(std::uint32_t cell, LockCell holder) noexcept {
 /// What the lock was at `holder`; `open`: it is here now, and held. `held`: somebody wants it.
 LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
     Segment& segment = cells_.segment();
-    const gas::GlobalAddress at = Cells::at(holder, Cells::state_word);
+    const gas::GlobalAddress at = cells_.at(holder, Cells::state_word);
     const std::uint64_t mine = raw(promised_to(endpoint_.self()));
     const std::uint64_t before = segment.compare_swap(at, raw(open), mine);
     if (before != raw(open)) return static_cast<LockState>(before);
@@ -330,7 +355,7 @@ LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
         return held;
     }
     cells_.own(cell).keeping.wanted_again(now_ns(), cost_.soon_ns());
-    segment.store(Cells::at(holder, Cells::next_word), cells_.here(cell).raw);
+    segment.store(cells_.at(holder, Cells::next_word), cells_.here(cell).raw);
     send(holder.node(), LockMessage::Kind::wanted, holder.index());
     endpoint_.wait_until([&] { return cells_.shared(cell).granted.load() != 0; });
     leave_state(cell, held);
@@ -341,7 +366,12 @@ LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
 // --- away from this node -------------------------------------------------------------------------
 
 void Table::unlock(LockKey key) noexcept {
-    const std::uint32_t cell = cells_.bind(key);
+    std::uint32_t cell;
+    if (!cells_.bind(key, &cell)) {
+        if (objects_for(key).unlock_mutex(object_of(key), MutexType::lock) != SyncOutcome::done)
+            die_unlocking_free(key);
+        return;
+    }
     if (state(cell) != held) return unlock_elsewhere(key);
     unlock_here(cell, By::holder);
 }
@@ -397,7 +427,7 @@ void Table::hand_over(std::uint32_t cell) noexcept {
     Segment& segment = cells_.segment();
     std::array<Access, 2> grant{
         Access::put(segment, cells_.news_of(successor).offset, cells_.news(cell).first(bytes)),
-        Access::store(segment, Cells::at(successor, Cells::granted_word).offset, bytes + 1)};
+        Access::store(segment, cells_.at(successor, Cells::granted_word).offset, bytes + 1)};
     Segment::in_order(successor.node(), grant);
     endpoint_.wake(successor.node());
     leave_state(cell, away);
@@ -446,7 +476,7 @@ void Table::unlock_elsewhere(LockKey key) noexcept {
             found = unset_answer_.load() == UnsetAnswer::done;
         }
     });
-    if (!found) die(exit_environment, "unlock of the lock at 0x%lx, which nobody holds", key);
+    if (!found) die_unlocking_free(key);
 }
 
 void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {
@@ -497,7 +527,7 @@ void Table::on_message(void* table, NodeId from, Bytes body) noexcept {
 
 Result<std::unique_ptr<LockTable>> LockTable::create(net::Endpoint& endpoint, SharedMemory& memory,
                                                      DebtPayer& payer) {
-    auto segment = Segment::allocate(endpoint, LockCells::segment_bytes(memory));
+    auto segment = Segment::allocate(endpoint, LockCells::segment_bytes(memory, endpoint.nodes()));
     if (!segment) return segment.error();
     return std::unique_ptr<LockTable>{new Table{endpoint, memory, payer, std::move(*segment)}};
 }

@@ -20,6 +20,7 @@ class Endpoint;
 namespace hiroba::dsm {
 
 class SharedMemory;
+class SyncTable;
 
 /// Names a lock: an address of the program, or a number below 4096 for the runtime's own.
 using LockKey = std::uint64_t;
@@ -43,6 +44,9 @@ public:
         void* context = nullptr;
     };
     virtual void release_by(Releaser releaser) noexcept = 0;
+    /// Where locks lie for which this table has no place: it has one for the first 131,072 that a
+    /// job uses, or fewer. `objects` outlives the table's last use, and may be used when it is.
+    virtual void overflow_to(SyncTable& objects) noexcept = 0;
 
     /// Waits for the lock, then acquires: the holder sees all that former holders had done. On the
     /// program's stack, if its handlers are to run meanwhile.

@@ -14,6 +14,7 @@
 
 #include "base/latch.hpp"
 #include "dsm/sync/lock_keeping.hpp"
+#include "dsm/sync/sync_table.hpp"
 #include "dsm/test_parts/idle_memory.hpp"
 #include "dsm/test_parts/table_nodes.hpp"
 
@@ -76,7 +77,71 @@ protected:
     }
 };
 
+/// A table of locks that has objects for what it has no place for.
+class LocksAndObjects {
+public:
+    static Result<std::unique_ptr<LocksAndObjects>> create(net::Endpoint& endpoint,
+                                                           SharedMemory& memory, DebtPayer& payer) {
+        auto locks = LockTable::create(endpoint, memory, payer);
+        if (!locks) return locks.error();
+        auto objects = SyncTable::create(endpoint, memory, payer);
+        if (!objects) return objects.error();
+        (*locks)->overflow_to(**objects);
+        return std::make_unique<LocksAndObjects>(std::move(*locks), std::move(*objects));
+    }
+    LocksAndObjects(std::unique_ptr<LockTable> locks, std::unique_ptr<SyncTable> objects)
+        : locks_(std::move(locks)), objects_(std::move(objects)) {}
+    void attach() {
+        locks_->attach();
+        objects_->attach();
+    }
+    LockTable& locks() { return *locks_; }
+
+private:
+    std::unique_ptr<LockTable> locks_;
+    std::unique_ptr<SyncTable> objects_;
+};
+
+class ManyLocks : public testing::Test, protected test::TableNodes<LocksAndObjects, NodeValues> {
+protected:
+    ManyLocks() : TableNodes(nodes) {}
+};
+
 constexpr LockKey key = 0x1000'0000'1240;
+
+// More than the table has places for, and each is the same lock on all nodes.
+TEST_F(ManyLocks, are_all_locks) {
+    constexpr LockKey count = 200'000;
+    const auto at = [&](LockKey i) { return i < 100 ? i : key + 8 * i; };
+    for (LockKey i = 0; i < count; ++i) {
+        LockTable& mine = this->at(i % nodes).locks();
+        mine.lock(at(i));
+        if (i % 7 == 0) {
+            EXPECT_FALSE(mine.try_lock(at(i)));
+        }
+    }
+    const auto held = [&](LockKey i) { return !this->at((i + 1) % nodes).locks().try_lock(at(i)); };
+    for (LockKey i = 0; i < count; i += 501) EXPECT_TRUE(held(i)) << i;
+    memory(0).write(5);
+    for (LockKey i = 0; i < count; ++i) this->at(i % nodes).locks().unlock(at(i));
+    for (LockKey i = 0; i < count; i += 501) {
+        LockTable& other = this->at((i + 1) % nodes).locks();
+        ASSERT_TRUE(other.try_lock(at(i))) << i;
+        if (i % nodes == 0) {
+            EXPECT_EQ(memory(1).read(0), 5u);
+        }
+        other.unlock(at(i));
+    }
+}
+
+TEST_F(ManyLocks, that_nobody_holds_are_not_unlocked) {
+    LockTable& locks = at(0).locks();
+    for (LockKey i = 0; i < 200'000; ++i) {
+        locks.lock(key + 8 * i);
+        locks.unlock(key + 8 * i);
+    }
+    EXPECT_EXIT(locks.unlock(key + 8 * 199'999), testing::ExitedWithCode(78), "which nobody holds");
+}
 
 TEST_F(Locks, of_one_node_cost_no_release_until_another_wants_them) {
     for (int i = 0; i < 100; ++i) use(0, key);

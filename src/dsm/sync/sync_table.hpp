@@ -15,7 +15,12 @@
 
 namespace hiroba::dsm {
 
-enum class MutexType : std::uint8_t { normal, recursive, errorcheck };
+enum class MutexType : std::uint8_t {
+    normal,
+    recursive,
+    errorcheck,
+    lock  ///< OpenMP's: any thread may unlock it
+};
 enum class LockMode : std::uint64_t { exclusive, shared };
 
 enum class SyncOutcome : std::uint8_t {
@@ -49,7 +54,8 @@ public:
 
     /// done, busy, timed_out, deadlock (errorcheck), overflow (recursive).
     SyncOutcome lock_mutex(SyncKey key, MutexType type, Waiting waiting) noexcept;
-    /// done or not_owner. Unlocking a free mutex of type normal does nothing, as in libc.
+    /// done or not_owner. Unlocking a free mutex of type normal does nothing, as in libc; one of
+    /// type lock has no owner then.
     SyncOutcome unlock_mutex(SyncKey key, MutexType type) noexcept;
     bool is_mutex_held(SyncKey key) noexcept;
     bool is_mutex_mine(SyncKey key) noexcept;
