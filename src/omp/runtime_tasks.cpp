@@ -307,8 +307,12 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
                                 Condition done) noexcept {
     // The condition that a task (`of`) waits for changes with the books only; it is looked at under
     // their latch.
-    if (link_ == nullptr)
-        return tasks_.wait_here(seen, patience_, [&] { return of == nullptr && done(); });
+    if (link_ == nullptr) {
+        // Relaxed: a hint.
+        const bool crowded = is_crowded_.load(std::memory_order_relaxed);
+        return tasks_.wait_here(seen, crowded ? patience_of_crowd_ : patience_,
+                                [&] { return of == nullptr && done(); });
+    }
     std::vector<TaskHandle> away;
     if (of != nullptr) tasks_.with_books([&](TaskBook& book) { book.list_away(*of, away); });
     if (!away.empty() && pace.asks_now(away)) tasks_.exchange()->ask_for(away);
