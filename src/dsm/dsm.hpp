@@ -43,6 +43,9 @@ struct MemoryOptions {
     /// A block whose lock is kept is open to atomics without a call behind the first. For tests,
     /// where OwnAtomics::try_go_by makes them.
     bool open_at_once = false;
+    /// Runs of so many read misses get their twins at the first write to their chunk; 0: at once.
+    std::uint32_t late_twins = 8;
+    std::uint32_t sealed_blocks = 512;  ///< of such a chunk
     /// What an atomic orders: all memory, as a release and an acquire, or itself (HIROBA_ATOMICS).
     enum class Atomics : std::uint8_t { acq_rel, relaxed } atomics = Atomics::acq_rel;
 

@@ -94,11 +94,11 @@ RuntimeCore::RuntimeCore(const Parts& parts, std::unique_ptr<TeamLink> link,
     initial.threads = std::min(initial.threads, environment_.thread_limit);
     if (link_ != nullptr)
         initial.threads = std::min(initial.threads, nodes_ * parts_.threads_per_node_max);
-    patience_ = patience_for(environment_.wait_policy,
-                             std::max(initial.threads / nodes_, parts_.threads_per_node),
-                             usable_processors());
-    patience_of_crowd_ = patience_for(environment_.wait_policy, 2, 1);
-    if (link_ != nullptr) patience_.endpoint = patience_of_crowd_.endpoint = parts.endpoint;
+    static_cast<Patience&>(patience_) = patience_for(
+        environment_.wait_policy, std::max(initial.threads / nodes_, parts_.threads_per_node),
+        usable_processors());
+    patience_.of_crowd = patience_for(environment_.wait_policy, 2, 1);
+    if (link_ != nullptr) patience_.endpoint = parts.endpoint;
     // Other threads look into the vector while the leader adds threads, so it must not move.
     threads_.reserve(std::max(parts_.threads_per_node, threads_max_here()));
     add_thread_states(parts_.threads_per_node);

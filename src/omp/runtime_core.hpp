@@ -348,10 +348,11 @@ private:
     Environment environment_;
     std::unique_ptr<TeamLink> link_;  ///< null on one node
     std::unique_ptr<SegmentWords> segment_words_, segment_progress_;
-    Patience patience_;
-    /// As it is while a team has more threads here than there are processors.
-    Patience patience_of_crowd_;
-    std::atomic<bool> is_crowded_{false};  ///< by the last team that was started
+    struct PatienceHere : Patience {
+        Patience of_crowd;                    ///< while there are more threads than processors,
+        std::atomic<bool> is_crowded{false};  ///< by the last team that was started
+    };
+    PatienceHere patience_;
     TaskPool tasks_;
     std::atomic<std::uint64_t> tasks_executed_{0};
     std::uint32_t node_ = 0, nodes_ = 1, processors_ = 1;

@@ -70,7 +70,7 @@ void RuntimeCore::give_team_back(Team& team) noexcept {
 
 void RuntimeCore::start_helpers(Team& team) noexcept {
     const auto members = static_cast<std::uint32_t>(team.helpers.size()) + 1;
-    if (members > processors_) is_crowded_.store(true, std::memory_order_relaxed);
+    if (members > processors_) patience_.is_crowded.store(true, std::memory_order_relaxed);
     team.barrier.set_members(members);
     team.join.set_members(members);
     team.cancellation.begin(team.cancellation.number() + 1);

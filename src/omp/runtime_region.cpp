@@ -255,7 +255,7 @@ void RuntimeCore::start_members() noexcept {
     const std::uint32_t members = local_members(team.fork.place.team_size);
     make_threads(members);
     members_here_ = members;
-    is_crowded_.store(members > processors_, std::memory_order_relaxed);
+    patience_.is_crowded.store(members > processors_, std::memory_order_relaxed);
     team.barrier.set_members(members);
     team.join.set_members(members);
     team.reductions.forget();

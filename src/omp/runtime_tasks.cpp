@@ -309,8 +309,8 @@ void RuntimeCore::wait_for_work(Task* of, std::uint64_t seen, AskPace& pace,
     // their latch.
     if (link_ == nullptr) {
         // Relaxed: a hint.
-        const bool crowded = is_crowded_.load(std::memory_order_relaxed);
-        return tasks_.wait_here(seen, crowded ? patience_of_crowd_ : patience_,
+        const bool crowded = patience_.is_crowded.load(std::memory_order_relaxed);
+        return tasks_.wait_here(seen, crowded ? patience_.of_crowd : patience_,
                                 [&] { return of == nullptr && done(); });
     }
     std::vector<TaskHandle> away;

@@ -94,6 +94,7 @@ struct Trial {
     /// This node's release that told of the first of such versions, between which nobody has read
     /// any; of an exclusive block, since when it is.
     ReleaseNumber by = 0;
+    Epoch exclusive_since = 0;  ///< the last of which its changes are noted
 };
 
 /// What releases have found of late.
@@ -159,6 +160,7 @@ struct BlockEntry {
     bool watched = false;       ///< fetched ahead and not mapped, so that its use is noticed
     bool brought = false;       ///< bytes of lease rts are here; what came before them is not
     bool held_back = false;     ///< the private copy lacks bytes that the public one has
+    bool no_twin = false;       ///< the private copy has its version's bytes, the public one not
     Stale stale;
     bool early = false;  ///< may hold bytes of others the program need not know of
     Writes writes;
@@ -174,7 +176,6 @@ struct BlockEntry {
     Timestamp notice_rts;
     Withheld withheld;
     Trial trial;
-    Epoch exclusive_since = 0;  ///< the last of which its changes are noted
     AtomicUse atomics;
     SpinUse spin;
 };

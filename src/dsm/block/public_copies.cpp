@@ -160,6 +160,14 @@ void PublicCopies::publish(BlockId block, const std::byte* from, Version version
                [&](std::byte* copy) { return copy_changes(copy, from, block_bytes_, nullptr); });
 }
 
+void PublicCopies::adopt(BlockId block, Version version) noexcept {
+    change_own(block, version, {}, [](std::byte*) { return all_lines; });
+}
+
+void PublicCopies::fill(BlockId block, const std::byte* from) noexcept {
+    std::memcpy(data_.local() + std::uint64_t{block} * block_bytes_, from, block_bytes_);
+}
+
 void PublicCopies::publish_changes(BlockId block, const std::byte* live, Version version,
                                    std::uint64_t* noted) noexcept {
     change_own(block, version, {},

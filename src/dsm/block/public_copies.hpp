@@ -110,6 +110,9 @@ public:
     /// Replaces this node's copy.
     void publish(BlockId block, const std::byte* from, Version version,
                  std::optional<Met> met = {}) noexcept;
+    /// As publish(), but for the bytes: fill() brings them before any node may read them.
+    void adopt(BlockId block, Version version) noexcept;
+    void fill(BlockId block, const std::byte* from) noexcept;
     /// As publish(), of bytes that the program may be writing: lines that are equal stay untouched.
     /// @param noted  as copy_changes() has it
     void publish_changes(BlockId block, const std::byte* live, Version version,

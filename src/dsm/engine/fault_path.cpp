@@ -106,6 +106,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     const SlowPartOfQuantum slow{guess_.quantum, debts_.board()};
     await_last_look();
     const FaultUnderWay under_way{entries_[block], address, write};
+    if (write) let_writes(block);
     if (write) entries_.passes().close(range);             // atomics let this write go first
     const bool comes_at_once = !write && seems_to_spin();  // before what takes long elsewhere
     if (!write) await_written(block, *offset);
@@ -344,6 +345,7 @@ Stamp Node::fetch_by_home(BlockId block, BlockWork how) noexcept {
 // does: who is next in the queue gets the lock as it is opened, and without one this copy would be
 // current no longer. Nodes that all want the block would hand it on in a circle.
 void Node::open_as_home(BlockId block, LockToken token) noexcept {
+    make_twin(block);  // which others read
     token.rts = read_until(token.wts, token.rts, min_wts(), options_.lease);
     set_lease(block, token.rts);  // in the queue before the lock is opened (invariant 6)
     lock_.unlock(block, token);
@@ -477,13 +479,19 @@ Stamp Node::put_in_place(BlockId block, NodeId from, const std::byte* bytes, Blo
         if (!may) return got.stamp;
         const Scratch seen{scratch_};
         std::memcpy(seen.get(), own, block_bytes());
+        // What has no twin was not written.
+        const std::byte* const twin = entries_[block].no_twin ? seen.get() : twin_of(block);
         // The twin that tells of what both have written is replaced.
-        races_.look_for_races(block, {seen.get(), twin_of(block), bytes}, from);
-        store_foreign(own, seen.get(), twin_of(block), bytes, block_bytes());
+        races_.look_for_races(block, {seen.get(), twin, bytes}, from);
+        store_foreign(own, seen.get(), twin, bytes, block_bytes());
     }
     // Also of a block that a release has merged while it was inaccessible: no byte is lacking now.
     entries_[block].held_back = false;
-    copies_.publish(block, bytes, got);
+    if ((entries_[block].no_twin = may_lack_twin(block))) {
+        copies_.adopt(block, got);
+    } else {
+        copies_.publish(block, bytes, got);
+    }
     note_wandering(entries_[block].trial, true);
     races_.note_brought(block, got.change);
     count(&PlaceCounters::bytes_fetched, read.bytes);

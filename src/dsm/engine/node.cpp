@@ -76,6 +76,7 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       statistics_(options.by_place),
       space_(map, std::move(made.private_memory), self_),
       entries_(BlockSpace::blocks_of(map)),
+      sealed_(entries_.size(), options.sealed_blocks),
       moved_(std::move(made.moved), entries_.size(), self_),
       copies_(std::move(made.data), std::move(made.records), self_, block_bytes()),
       lock_(endpoint, copies_.records(), moved_, map, options.lock_hops),
@@ -228,6 +229,7 @@ void Node::prefetch(const void* address, std::size_t bytes) noexcept {
 void Node::make_accessible(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope latches;
     space_.for_blocks(address, bytes, [&](BlockId block) {
+        if (write) let_writes(block);
         until_acquired(block, [&] { return use_block(block, write); });
     });
 }
@@ -252,6 +254,7 @@ void Node::pin(const void* address, std::size_t bytes, bool write) noexcept {
     const RuntimeScope here;
     AddressRange again;
     space_.for_blocks(address, bytes, [&](BlockId block) {
+        if (write) let_writes(block);
         until_acquired(block, [&] { return pin_block(block, write, again); });
     });
     while (again.bytes > 0) {

@@ -22,6 +22,7 @@
 #include "dsm/block/moved_blocks.hpp"
 #include "dsm/block/public_copies.hpp"
 #include "dsm/block/scratch_pool.hpp"
+#include "dsm/block/sealed_chunks.hpp"
 #include "dsm/counts/statistics.hpp"
 #include "dsm/dsm.hpp"
 #include "dsm/guess/guesses.hpp"
@@ -198,6 +199,14 @@ private:
     void put_on_unmerged(BlockId block) noexcept {
         release_.unmerged().put(entries_[block], block);
     }
+
+    // Twins made at first writes (node_twins.cpp).
+    void seal(BlockId block) noexcept;
+    AddressRange range_of_chunk(BlockId block) const noexcept;
+    void let_writes(BlockId block) noexcept;
+    void lift_seal(BlockId first) noexcept;
+    void make_twin(BlockId block) noexcept;
+    bool may_lack_twin(BlockId block) noexcept;
 
     // Atomics (node_atomic.cpp), turns (node_turns.cpp), loads that wait (node_spins.cpp).
     void let_write_faults_end(BlockId block, std::uint64_t offset) noexcept;
@@ -423,6 +432,7 @@ private:
     BlockSpace space_;
 
     BlockTable entries_;
+    SealedChunks sealed_;
     HeldPasses held_passes_;
     MovedBlocks moved_;
     PublicCopies copies_;

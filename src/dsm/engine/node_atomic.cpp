@@ -68,6 +68,7 @@ bool Node::enter_atomic(void* address, std::size_t bytes) noexcept {
     HIROBA_INVARIANT(block_at(*offset + bytes - 1) == block,
                      "atomic of %lu bytes at 0x%lx crosses a block", bytes, at);
     end_going_first(this_thread());
+    let_writes(block);
     AtomicQuantum& quantum = guess_.quantum;
     let_token_go(block);
     if (quantum.has_met() && is_contested(block)) await_token(now_ns());

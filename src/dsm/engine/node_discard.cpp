@@ -50,7 +50,7 @@ bool Node::discard_blocks(BlockId first, BlockId end) noexcept {
         }
         const BlockStep next = take(entry, BlockEvent::freed);
         entry.state = next.next;
-        entry.brought = entry.held_back = false;
+        entry.brought = entry.held_back = entry.no_twin = false;
         const bool mapped = has(next.work, BlockWork::unmap);
         acquire_.invalidation().add(block, mapped ? program_range(block) : AddressRange{});
     }

@@ -139,7 +139,7 @@ bool Node::is_unread(BlockId block) noexcept {
 bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
     const BlockEntry& entry = entries_[block];
     const Trial& trial = entry.trial;
-    if (release_.hides_written()) return false;
+    if (release_.hides_written() || !sealed_.lets_writes(block)) return false;
     return trial.wts != Timestamp{} && token.wts == trial.wts && token.home == self_ &&
            !token.read &&
            (is_streak(trial) ||
@@ -180,7 +180,7 @@ bool Node::make_exclusive(BlockId block) noexcept {
         share_again(block);
         return false;
     }
-    entry.exclusive_since = races_.this_change().epoch;
+    entry.trial.exclusive_since = races_.this_change().epoch;
     engine_->leave_untracked(program_range(block));
     entry.trial.wts = {};
     if (std::exchange(entry.trial.ahead, false)) entry.trial.vain.raise(entry.trial.ahead_at);
@@ -255,7 +255,7 @@ bool Node::is_as_taken(BlockId block) const noexcept {
 // under way looks again for what is written meanwhile, and passes by a block that is exclusive: it
 // may tell of what was written after that.
 void Node::note_taken(BlockEntry& entry) noexcept {
-    entry.exclusive_since = races_.this_change().epoch;
+    entry.trial.exclusive_since = races_.this_change().epoch;
     entry.trial.by = release_.numbers().note_taken();
     entry.trial.as_taken = release_.numbers().completed() == entry.trial.by;
 }
@@ -271,7 +271,7 @@ LockToken Node::publish_given_up(BlockId block, GiveUp when) noexcept {
                  block_bytes(), RecordKind::given_up);
     // The change log has no note of writes while the block was exclusive.
     copies_.publish_changes(block, private_copy(block),
-                            {wts, owe_release(), {self_, entry.exclusive_since}}, nullptr);
+                            {wts, owe_release(), {self_, entry.trial.exclusive_since}}, nullptr);
     entry.notice_wts = {};
     entry.rts = rts;
     entry.brought = false;
@@ -291,7 +291,7 @@ bool Node::take_untouched(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     // Where memory is not mapped a chase for each block would cost more than it saves.
     if (!options_.exclusive || joins() || entry.early || entry.held_back || entry.guards_stack ||
-        must_stay(block) || !lock_.try_lock_untouched(block))
+        must_stay(block) || !sealed_.lets_writes(block) || !lock_.try_lock_untouched(block))
         return false;
     entry.state = take(entry, BlockEvent::taken).next;
     if (!lock_.keep(block)) {
@@ -533,7 +533,7 @@ void Node::hand_over_gathered() noexcept {
 Stamp Node::take_whole(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     if (!hands_over() || entry.pins > 0 || entry.early || entry.held_back || entry.guards_stack ||
-        entry.stale.pinned || must_stay(block))
+        entry.stale.pinned || must_stay(block) || !sealed_.lets_writes(block))
         return {};
     const auto home = lock_.find_home(block, home_guess(entry, self_), nullptr, false);
     if (!home || home->node == self_) return {};

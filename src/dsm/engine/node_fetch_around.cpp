@@ -42,8 +42,10 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
 std::uint32_t Node::fetch_row(BlockId first_of_row, std::uint32_t count_max, std::uintptr_t end,
                               bool writes) noexcept {
     std::uint32_t got = 0;
+    const bool seals = !writes && options_.late_twins > 0 && count_max >= options_.late_twins;
     while (got < count_max) {
         const BlockId first = first_of_row + got;
+        if (seals) seal(first);
         const std::uint32_t latched = latch_for_fetch(first, joins() ? count_max - got : 1, end);
         std::array<BlockId, together_max> blocks;
         std::iota(blocks.begin(), blocks.begin() + latched, first);

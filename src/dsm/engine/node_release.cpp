@@ -231,6 +231,7 @@ void Node::written(AddressRange range) noexcept {
 // Where a thread flushes, its program's stack has frames of ours: each flush would find them
 // changed, and tell all nodes.
 bool Node::has_changed(BlockId block) noexcept {
+    if (entries_[block].no_twin) return false;
     const std::byte* const ours = private_copy(block);
     const std::byte* const twin = twin_of(block);
     const ThreadPart& thread = thread_part();

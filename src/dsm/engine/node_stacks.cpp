@@ -28,6 +28,7 @@ void Node::hold_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
     const RuntimeScope latches;
     space_.for_blocks(reinterpret_cast<const void*>(stack.address + guard_bytes),
                       stack.bytes - guard_bytes, [&](BlockId block) {
+                          let_writes(block);
                           BlockEntry& entry = entries_[block];
                           const std::scoped_lock guard{entry.latch};
                           stop_keeping(block);
@@ -53,6 +54,8 @@ void Node::drop_stack(AddressRange stack, std::size_t guard_bytes) noexcept {
 
 void Node::allow_execution(AddressRange range) noexcept {
     const RuntimeScope latches;
+    space_.for_blocks(reinterpret_cast<const void*>(range.address), range.bytes,
+                      [&](BlockId block) { let_writes(block); });
     engine_->allow_execution(range);
 }
 

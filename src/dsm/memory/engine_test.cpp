@@ -380,6 +380,28 @@ TEST_P(EachEngine, kept_pages_stay_writable_without_a_fault_and_their_writes_are
     EXPECT_EQ(world.collect(), Pages{9});
 }
 
+TEST_P(EachEngine, no_page_of_a_sealed_range_is_written_before_the_seal_is_lifted) {
+    World world{GetParam(), 64};
+    for (std::size_t page = 0; page < 64; ++page) world.fill(page, 'a');
+    const bool seals = world.engine().seal(world.range_of(16, 32));
+    EXPECT_EQ(seals, std::string(GetParam()) == "uffd");
+    if (!seals) return;
+    world.map(0, 64, Access::read);
+    world.collect();
+    EXPECT_EQ(world.byte(20), 'a');
+    EXPECT_EQ(world.faults(), 0) << "it is readable";
+
+    world.sealed = world.range_of(16, 32);
+    world.byte(15) = 'b';
+    world.byte(48) = 'b';
+    EXPECT_EQ(world.writes_refused, 0);
+    world.byte(20) = 'b';
+    EXPECT_EQ(world.writes_refused, 2) << "though it was mapped for writing at the first";
+    world.byte(21) = 'b';
+    EXPECT_EQ(world.writes_refused, 2);
+    world.collect_and_compare({15, 20, 21, 48});
+}
+
 TEST_P(EachEngine, untracked_pages_are_written_without_a_fault_and_reported_when_tracked_again) {
     World world{GetParam(), 64};
     world.map(0, 64, Access::write);

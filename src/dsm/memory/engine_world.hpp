@@ -40,6 +40,7 @@ public:
         if (!range_.contains(address)) return false;
         const std::scoped_lock guard{latch};
         ++(write ? write_faults : read_faults);
+        if (write && sealed.contains(address) && ++writes_refused == 2) engine_->unseal(sealed);
         engine_->map(range_of((address - range_.address) / page_bytes),
                      write ? Access::write : Access::read);
         return true;
@@ -108,8 +109,10 @@ public:
 
     std::atomic<int> read_faults{0};
     std::atomic<int> write_faults{0};
-    int vain = 0;  ///< pages that collect_and_compare() found unchanged
-    Latch latch;   ///< faults wait for it
+    AddressRange sealed;     ///< unsealed at the second write that is refused there
+    int writes_refused = 0;  ///< in `sealed`
+    int vain = 0;            ///< pages that collect_and_compare() found unchanged
+    Latch latch;             ///< faults wait for it
 
 private:
     static inline std::atomic<std::uintptr_t> next_address{0x2000'0000'0000};

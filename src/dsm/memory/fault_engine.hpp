@@ -85,6 +85,11 @@ public:
     /// before they are. Ends keep(). Thread: the collector's, with what keeps other calls from
     /// these pages.
     virtual void watch(AddressRange) noexcept {}
+    /// Whole pages of which none is writable: each write to any of them is a fault until unseal(),
+    /// whatever map() says, and one of the kernel's fails. False: it cannot be done. Thread: any,
+    /// with what keeps others from seal() and unseal() of these pages.
+    virtual bool seal(AddressRange) noexcept { return false; }
+    virtual void unseal(AddressRange) noexcept {}
     /// The engine may change how it learns of writes. Thread: the collector's, right after
     /// collect(), while no thread of the program runs.
     virtual void adapt() noexcept {}

@@ -234,6 +234,21 @@ void UffdEngine::ask_for(Attached& where, PageRun run) noexcept {
     if (more) asked_epoch_.fetch_add(1, std::memory_order_seq_cst);
 }
 
+// By the mapping's protection, which neighbours share: asynchronous write protection would note a
+// first write, and let it happen.
+bool UffdEngine::seal(AddressRange range) noexcept {
+    page_calls.note_call();
+    return kernel_call(SYS_mprotect, range.address, range.bytes, PROT_READ) == 0;
+}
+
+void UffdEngine::unseal(AddressRange range) noexcept {
+    page_calls.note_call();
+    const long result =
+        kernel_call(SYS_mprotect, range.address, range.bytes, PROT_READ | PROT_WRITE);
+    HIROBA_INVARIANT(result == 0, "mprotect of %lu bytes at 0x%lx gave %ld", range.bytes,
+                     range.address, result);
+}
+
 void UffdEngine::unprotect(int uffd, AddressRange range) noexcept {
     const long result =
         in_pieces(range, [&](AddressRange piece) { return uffd_unprotect(uffd, piece); });

@@ -41,6 +41,8 @@ public:
     void keep(AddressRange range) noexcept override;
     void unchanged(AddressRange range) noexcept override;
     void watch(AddressRange range) noexcept override;
+    bool seal(AddressRange range) noexcept override;
+    void unseal(AddressRange range) noexcept override;
     void collect(WrittenSink& sink) noexcept override;
     void adapt() noexcept override;
     bool has_written() const noexcept override;

@@ -31,6 +31,7 @@ public:
 
     /// Bytes of the private copy that differ from this twin were written here, and are not merged.
     const std::byte* twin_of(BlockId block) noexcept {
+        if (entries_[block].no_twin) return space_.private_copy(block);
         return entries_[block].held_back ? bases_.data() + space_.offset_of(block)
                                          : copies_.own(block);
     }

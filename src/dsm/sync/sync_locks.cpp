@@ -95,8 +95,7 @@ void SyncTable::hand_over(Visit& mutex) noexcept {
 SyncOutcome SyncTable::try_unlock(SyncKey key, MutexType type) noexcept {
     Visit mutex{cells_, key, CellKind::mutex};
     const SyncThread holder = mutex.state();
-    if (holder == 0)
-        return type == MutexType::normal ? SyncOutcome::done : SyncOutcome::not_owner;
+    if (holder == 0) return type == MutexType::normal ? SyncOutcome::done : SyncOutcome::not_owner;
     const bool anyones = type == MutexType::normal || type == MutexType::lock;
     if (!anyones && holder != cells_.self()) return SyncOutcome::not_owner;
     if (mutex.amount() > 1) {

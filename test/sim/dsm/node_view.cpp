@@ -91,12 +91,12 @@ void NodeView::show_state(std::span<const BlockId> blocks, std::size_t block_byt
 void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) const noexcept {
     const BlockEntry& e = node_.entries_[block];
     shown.values(e.writes.faults, e.latch, e.state, e.queued, e.unmerged, e.guards_stack, e.watched,
-                 e.brought, e.held_back, e.withheld.listed, e.stale.pinned, e.withheld.by,
-                 e.writes.guess, e.pins, e.early, e.merging.meets_others, e.merging.watched,
-                 e.merging.patience, e.merging.rewritten, e.stale.aside, e.run.length, e.run.uses,
-                 e.follow.uses, e.follow.brought, e.run.renewals, e.knows_writer, e.rts,
-                 e.notice_node, e.notice_wts, e.notice_rts, e.atomics.at_ns, e.trial,
-                 e.exclusive_since, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
+                 e.brought, e.held_back, e.no_twin, node_.sealed_.shown(block), e.withheld.listed,
+                 e.stale.pinned, e.withheld.by, e.writes.guess, e.pins, e.early,
+                 e.merging.meets_others, e.merging.watched, e.merging.patience, e.merging.rewritten,
+                 e.stale.aside, e.run.length, e.run.uses, e.follow.uses, e.follow.brought,
+                 e.run.renewals, e.knows_writer, e.rts, e.notice_node, e.notice_wts, e.notice_rts,
+                 e.atomics.at_ns, e.trial, e.atomics.word, e.atomics.vain, e.atomics.turn_asked,
                  e.atomics.row, e.atomics.apart, e.atomics.is_open, e.atomics.noted,
                  e.atomics.patience, e.atomics.release, e.spin.waits, e.spin.in_vain);
     shown.values(node_.moved_.shown(block));

@@ -95,6 +95,18 @@ void SoftwareEngine::watch(AddressRange range) noexcept {
     take_time();
 }
 
+bool SoftwareEngine::seal(AddressRange range) noexcept {
+    take_time();
+    for_pages(range, [](Page& page) { page.sealed = true; });
+    return true;
+}
+
+void SoftwareEngine::unseal(AddressRange range) noexcept {
+    take_time();
+    for_pages(range, [](Page& page) { page.sealed = false; });
+    take_time();
+}
+
 // What was collected just now is clean: no thread has run since.
 void SoftwareEngine::adapt() noexcept {
     if (options_.quiet == 0) return;
@@ -146,6 +158,7 @@ bool SoftwareEngine::has_written() const noexcept {
 /// Asynchronous write protection: the machine notes a first write and lets it happen. First writes
 /// to quiet pages are faults.
 void SoftwareEngine::note_write(Page& page) noexcept {
+    if (page.sealed) return;
     if (page.readable && !options_.as_mprotect && !page.quiet) page.writable = true;
     if (page.writable) page.written = true;
 }
@@ -156,7 +169,8 @@ std::byte* SoftwareEngine::touch(std::uintptr_t address, bool write) noexcept {
     if (evicted && page.holds == 0) page.readable = page.writable = false;
     for (;;) {
         if (write) note_write(page);
-        if (write ? page.writable : page.readable) return alias_ + (address - range_.address);
+        if (write ? page.writable && !page.sealed : page.readable)
+            return alias_ + (address - range_.address);
         const bool resolved = target_ != nullptr && target_->on_fault(address, write);
         HIROBA_INVARIANT(resolved, "nobody resolves the fault at 0x%lx", address);
     }
@@ -165,7 +179,7 @@ std::byte* SoftwareEngine::touch(std::uintptr_t address, bool write) noexcept {
 std::byte* SoftwareEngine::kernel_touch(std::uintptr_t address, bool write) noexcept {
     Page& page = this->page(address);
     if (write) note_write(page);
-    const bool allowed = write ? page.writable : page.readable;
+    const bool allowed = write ? page.writable && !page.sealed : page.readable;
     return allowed ? alias_ + (address - range_.address) : nullptr;
 }
 

@@ -39,6 +39,8 @@ public:
     void leave_untracked(dsm::AddressRange range) noexcept override;
     void track(dsm::AddressRange range) noexcept override;
     void watch(dsm::AddressRange range) noexcept override;
+    bool seal(dsm::AddressRange range) noexcept override;
+    void unseal(dsm::AddressRange range) noexcept override;
     void collect(dsm::WrittenSink& sink) noexcept override;
     void adapt() noexcept override;
     bool has_written() const noexcept override;
@@ -58,7 +60,7 @@ public:
     std::uint32_t page_state(std::uintptr_t address) noexcept {
         const Page& p = page(address);
         return static_cast<std::uint32_t>(p.readable) | p.writable << 1 | p.written << 2 |
-               p.kept << 3 | p.untracked << 4 | p.quiet << 5;
+               p.kept << 3 | p.untracked << 4 | p.quiet << 5 | p.sealed << 6;
     }
     /// The kernel holds on to the page of `address` for a call, or lets go: it drops no mapping of
     /// it meanwhile.
@@ -68,7 +70,7 @@ private:
     struct Page {
         std::int32_t holds = 0;
         bool readable = false, writable = false, written = false, kept = false;
-        bool untracked = false, quiet = false;
+        bool untracked = false, quiet = false, sealed = false;
     };
     Page& page(std::uintptr_t address) noexcept;
     bool always_reports(const Page& page) const noexcept {

@@ -17,6 +17,7 @@ from pathlib import Path
 from acp_bugs import ACP
 from exclusive_bugs import EXCLUSIVE
 from openmp_bugs import OPENMP
+from twin_bugs import TWINS
 
 ENGINE = "src/dsm/engine/"
 SPACE = "src/gas/relocatable/"
@@ -306,7 +307,7 @@ BUGS = {
     # What both sides have written is put together without a comparison.
     "rebase_without_comparison": (
         ENGINE + "fault_path.cpp",
-        [("        races_.look_for_races(block, {seen.get(), twin_of(block), bytes}, from);\n",
+        [("        races_.look_for_races(block, {seen.get(), twin, bytes}, from);\n",
           "        static_cast<void>(from);\n")],
     ),
     # What a node writes on top of bytes that came too early is not looked at.
@@ -486,7 +487,7 @@ OBJECTS = {
         [("    if (!semaphore.owe_release()) return SyncOutcome::busy;\n", "")],
     ),
 }
-BUGS |= ACP | EXCLUSIVE | OPENMP | OBJECTS
+BUGS |= ACP | EXCLUSIVE | OPENMP | TWINS | OBJECTS
 
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
