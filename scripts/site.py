@@ -103,8 +103,11 @@ def settings_page(hiroba):
 
 def commands_page(hiroba):
     def helped(*words):
-        return subprocess.run([hiroba, *words, "--help"], check=True, capture_output=True,
-                              text=True).stdout
+        done = subprocess.run([hiroba, *words, "--help"], capture_output=True, text=True)
+        if done.returncode == 78:  # built without a library that this command needs
+            return done.stderr
+        done.check_returncode()
+        return done.stdout
     whole = helped()
     text = "# Commands\n\n```\n" + whole + "```\n"
     for name in re.findall(r"^  (\w+) ", whole.split("Subcommands:")[1], re.MULTILINE):
