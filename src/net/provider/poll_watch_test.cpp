@@ -26,5 +26,27 @@ TEST(PollWatch, leaves_out_polls_of_the_thread_that_asks) {
     EXPECT_FALSE(watch.others_polled());
 }
 
+TEST(PollWatch, has_a_watcher_called_away_once_when_another_thread_polls_on) {
+    PollWatch watch;
+    EXPECT_FALSE(watch.others_polled());
+    const auto calls_of_poller = [&watch](int polls) {
+        int calls = 0;
+        std::thread{[&] {
+            for (int i = 0; i < polls; ++i) calls += watch.count_poll();
+        }}.join();
+        return calls;
+    };
+    EXPECT_EQ(calls_of_poller(100), 0);  // no thread watches
+    EXPECT_TRUE(watch.others_polled());
+    watch.watch_device();
+    EXPECT_EQ(calls_of_poller(1), 0);
+    EXPECT_FALSE(watch.called_away());
+    EXPECT_EQ(calls_of_poller(100), 1);
+    EXPECT_TRUE(watch.called_away());
+    watch.watch_device();
+    watch.unwatch_device();
+    EXPECT_EQ(calls_of_poller(100), 0);
+}
+
 }  // namespace
 }  // namespace hiroba::net

@@ -214,7 +214,8 @@ void UcxProvider::peer_lost(NodeId peer) noexcept {
 // --- polling -------------------------------------------------------------------------------------
 
 std::size_t UcxProvider::poll(Arrivals& arrivals, std::size_t count_max) noexcept {
-    watch_.count_poll();
+    if (watch_.count_poll()) [[unlikely]]
+        sleepers_[static_cast<std::size_t>(Sleeper::service)].ring();
     latch_.lock();
     {
         const CallsOfOwnLibrary of_ucx;
@@ -291,20 +292,26 @@ void UcxProvider::sleep(Sleeper role, std::uint64_t timeout_ns, bool (*ready)(vo
     // Does not arm the worker: each arrival would wake it beside the thread that polls for it, and
     // over shared memory each sender would knock. A listener watches for threads that may be
     // asleep.
-    if (role == Sleeper::service && !setup_.has_listener && watch_.others_polled()) {
+    const bool leaves_to_pollers = role == Sleeper::service && !setup_.has_listener;
+    if (leaves_to_pollers && watch_.others_polled()) {
         sleepers.sleep({}, std::min(timeout_ns, look_beside_pollers_ns), ready, argument);
         return;
     }
     struct Question {
         UcxProvider* provider;
+        bool leaves_to_pollers;
         bool (*ready)(void*);
         void* argument;
-    } question{this, ready, argument};
+    } question{this, leaves_to_pollers, ready, argument};
     const auto arrived = [](void* asked) {
         const auto& about = *static_cast<Question*>(asked);
-        return about.ready(about.argument) || about.provider->anything_to_do();
+        return (about.leaves_to_pollers && about.provider->watch_.called_away()) ||
+               about.ready(about.argument) || about.provider->anything_to_do();
     };
+    // What another thread takes at once wakes this one all the same, inside the kernel.
+    if (leaves_to_pollers) watch_.watch_device();
     sleepers.sleep({event_fd_, -1}, timeout_ns, arrived, &question);
+    if (leaves_to_pollers) watch_.unwatch_device();
 }
 
 void UcxProvider::wake(NodeId node, Sleeper role) noexcept {
