@@ -6,9 +6,11 @@
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "omp/atomic/branch_targets.hpp"
 #include "omp/atomic/decoded.hpp"
 #include "omp/atomic/quick_length.hpp"
 #include "omp/atomic/wait_loops.hpp"
@@ -75,7 +77,7 @@ bool describe(const Decoded& decoded, CodeSite& site) {
 
 class Sweep {
 public:
-    Sweep() {
+    explicit Sweep(dsm::AddressRange code) : targets_(code) {
         const bool ready = ZYAN_SUCCESS(
             ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
         HIROBA_INVARIANT(ready, "the Zydis library refuses 64-bit mode");
@@ -83,11 +85,12 @@ public:
 
     void section(dsm::AddressRange range) {
         sections_.push_back(range);
-        before_.clear();
+        before_count_ = 0;
         std::uintptr_t at = range.address;
         while (at < range.end()) {
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
             if (const auto quick = look_quickly(bytes, range.end() - at); quick.length != 0) {
+                scan_.wide_vectors |= quick.is_vector;
                 if (quick.is_branch) branch(at, quick);
                 if (jumps_by_table(bytes, quick.length)) tables_.push_back(at);
                 note(at);
@@ -101,7 +104,7 @@ public:
                     &decoder_, &context, code, range.end() - at, &decoded.instruction))) {
                 ++scan_.undecodable_bytes;
                 scan_.wide_vectors = true;
-                before_.clear();
+                before_count_ = 0;
                 ++at;
                 continue;
             }
@@ -112,16 +115,14 @@ public:
     }
 
     CodeScan finish() {
-        std::sort(targets_.begin(), targets_.end());
         std::sort(tables_.begin(), tables_.end());
         add_loops();
         std::sort(scan_.sites.begin(), scan_.sites.end(),
                   [](const CodeSite& a, const CodeSite& b) { return a.address < b.address; });
         for (std::size_t i = 0; i < scan_.sites.size(); ++i) {
             CodeSite& site = scan_.sites[i];
-            const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.address);
-            const bool entered = site.kind != SiteKind::wait && next != targets_.end() &&
-                                 *next < site.address + site.length;
+            const bool entered = site.kind != SiteKind::wait &&
+                                 targets_.any(site.address + 1, site.address + site.length);
             site.by_trap = site.length < jump_bytes || entered;
             site.may_borrow = site.by_trap && !entered && behind_stays(i);
             forget_entered(site);
@@ -134,7 +135,7 @@ private:
         const std::uintptr_t end = at + quick.length;
         const std::uintptr_t target =
             end + static_cast<std::uintptr_t>(std::int64_t{quick.distance});
-        targets_.push_back(target);
+        targets_.add(target);
         if (target >= at || target < sections_.back().address) return;
         if (WaitLoop loop = wait_loop_at(target, end); !loop.steps.empty())
             scan_.loops.push_back(std::move(loop));
@@ -174,15 +175,21 @@ private:
     }
 
     /// Remembers one of the last instructions.
-    void note(std::uintptr_t at) {
-        if (before_.size() == before_most) before_.erase(before_.begin());
-        before_.push_back(at);
+    void note(std::uintptr_t at) { before_[before_count_++ % before_most] = at; }
+
+    /// What note() remembers, ascending.
+    std::span<const std::uintptr_t> before() {
+        if (before_count_ > before_most) {
+            std::rotate(before_.begin(), before_.begin() + before_count_ % before_most,
+                        before_.end());
+            before_count_ = before_most;
+        }
+        return {before_.data(), before_count_};
     }
 
     /// Drops what was read from the instructions in front of a site if a jump enters between them.
     void forget_entered(CodeSite& site) const {
-        const auto next = std::upper_bound(targets_.begin(), targets_.end(), site.last.begin);
-        if (next != targets_.end() && *next <= site.address) site.last = {};
+        if (site.last && targets_.any(site.last.begin + 1, site.address + 1)) site.last = {};
     }
 
     /// Whether the bytes that a jump at site `i` would end in are code that no site rewrites.
@@ -198,8 +205,8 @@ private:
         const ZydisDecodedInstruction& instruction = decoded.instruction;
         scan_.wide_vectors |= instruction.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
         if (instruction.raw.imm[0].is_relative) {
-            targets_.push_back(at + instruction.length +
-                               static_cast<std::uintptr_t>(instruction.raw.imm[0].value.s));
+            targets_.add(at + instruction.length +
+                         static_cast<std::uintptr_t>(instruction.raw.imm[0].value.s));
         }
         if (!is_locked(instruction) && instruction.mnemonic != ZYDIS_MNEMONIC_MFENCE) return;
 
@@ -209,7 +216,7 @@ private:
                                                     decoded.operands, instruction.operand_count)) &&
             describe(decoded, site)) {
             if (site.kind == SiteKind::atomic)
-                site.last = last_operation_at(at, before_, sections_.back().address,
+                site.last = last_operation_at(at, before(), sections_.back().address,
                                               sections_.back().end());
             scan_.sites.push_back(site);
         } else {
@@ -221,10 +228,12 @@ private:
 
     ZydisDecoder decoder_;
     CodeScan scan_;
-    std::vector<std::uintptr_t> before_;  ///< addresses of the last instructions
+    /// Addresses of the last instructions; the newest is the one at `before_count_ - 1`, modulo.
+    std::array<std::uintptr_t, before_most> before_{};
+    std::size_t before_count_ = 0;
     std::vector<dsm::AddressRange> sections_;
-    std::vector<std::uintptr_t> targets_;  ///< of direct branches
-    std::vector<std::uintptr_t> tables_;   ///< jumps whose targets are not known
+    BranchTargets targets_;
+    std::vector<std::uintptr_t> tables_;  ///< jumps whose targets are not known
 };
 
 }  // namespace
@@ -269,7 +278,16 @@ CodeScan& CodeScan::operator=(CodeScan&&) noexcept = default;
 CodeScan::~CodeScan() = default;
 
 CodeScan scan_code(std::span<const CodeSection> sections) {
-    Sweep sweep;
+    dsm::AddressRange code{};
+    if (!sections.empty()) {
+        std::uintptr_t begin = UINTPTR_MAX, end = 0;
+        for (const CodeSection& section : sections) {
+            begin = std::min(begin, section.range.address);
+            end = std::max(end, section.range.end());
+        }
+        code = {begin, end - begin};
+    }
+    Sweep sweep{code};
     for (const CodeSection& section : sections) sweep.section(section.range);
     return sweep.finish();
 }

@@ -44,10 +44,12 @@ dsm::AddressRange LandingPads::window(const CodeSite& site) {
 
 // The first free slot whose first byte lies in the window; 0: none in this page.
 std::uintptr_t LandingPads::take_slot(Page& page, dsm::AddressRange window) {
-    for (std::size_t i = 0; i < page.used.size(); ++i) {
-        const std::uintptr_t address = page.address + i * slot_bytes;
-        if (page.used[i] || !window.contains(address)) continue;
-        page.used.set(i);
+    const std::uintptr_t begin = std::max(page.address, round_up(window.address, slot_bytes));
+    const std::uintptr_t end = std::min(page.address + page_bytes, window.end());
+    for (std::uintptr_t address = begin; address < end; address += slot_bytes) {
+        const std::size_t slot = (address - page.address) / slot_bytes;
+        if (page.used[slot]) continue;
+        page.used.set(slot);
         return address;
     }
     return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: how long an instruction is, for the many that are no site: a sweep over code steps over
 // them thirty times as fast as by decoding them.
-// Invariant: what is told is what Zydis tells; whatever is rare, locked, a fence, or has a prefix
-// of vector extensions is not told, and has to be decoded.
+// Invariant: of what Zydis decodes, what is told is what Zydis tells; whatever is rare, locked or a
+// fence is not told, and has to be decoded. Of bytes that are no instruction a length may be told.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ namespace hiroba::omp {
 
 struct QuickInstruction {
     std::uint8_t length = 0;    ///< 0: decode it
+    bool is_vector = false;     ///< has a VEX or EVEX prefix
     bool is_branch = false;     ///< direct, and relative to the next instruction
     std::int32_t distance = 0;  ///< of the branch
 };

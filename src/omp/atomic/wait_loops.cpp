@@ -179,7 +179,7 @@ bool looks_like_one(std::uintptr_t begin, std::uintptr_t end) {
     std::size_t steps = 0;
     while (begin < end) {
         const auto quick = look_quickly(reinterpret_cast<const std::uint8_t*>(begin), end - begin);
-        if (quick.length == 0 || ++steps > loop_steps_max) return false;
+        if (quick.length == 0 || quick.is_vector || ++steps > loop_steps_max) return false;
         begin += quick.length;
     }
     return begin == end;
@@ -187,12 +187,11 @@ bool looks_like_one(std::uintptr_t begin, std::uintptr_t end) {
 
 }  // namespace
 
-std::uintptr_t WaitLoop::place_of_jump(std::span<const std::uintptr_t> targets) const {
+std::uintptr_t WaitLoop::place_of_jump(const BranchTargets& targets) const {
     for (const LoopStep& step : steps) {
         const std::uintptr_t at = step.code.address;
         if (at + jump_bytes > end()) return 0;
-        const auto next = std::upper_bound(targets.begin(), targets.end(), at);
-        if (next == targets.end() || *next >= at + jump_bytes) return at;
+        if (!targets.any(at + 1, at + jump_bytes)) return at;
     }
     return 0;
 }

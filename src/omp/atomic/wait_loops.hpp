@@ -7,9 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "omp/atomic/branch_targets.hpp"
 #include "omp/atomic/code_scan.hpp"
 
 namespace hiroba::omp {
@@ -33,8 +33,7 @@ struct WaitLoop {
     std::uintptr_t begin() const { return steps.front().code.address; }
     std::uintptr_t end() const { return steps.back().code.address + steps.back().code.length; }
     /// Where a jump to a copy of the loop fits that no branch enters in its middle; 0: nowhere.
-    /// @param targets  of direct branches, ascending
-    std::uintptr_t place_of_jump(std::span<const std::uintptr_t> targets) const;
+    std::uintptr_t place_of_jump(const BranchTargets& targets) const;
     /// Returns the length of the instruction there.
     std::uint8_t length_at(std::uintptr_t address) const;
 };

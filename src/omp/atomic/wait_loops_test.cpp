@@ -122,11 +122,14 @@ TEST(WaitLoops, TakeAJumpWhereNoBranchEntersItsMiddle) {
     const Form* const form = &wait_loops[4];  // pause has two bytes
     ASSERT_STREQ(form->name, "pauses");
     const WaitLoop loop = form->found();
-    EXPECT_EQ(loop.place_of_jump({}), loop.begin());
-    const std::uintptr_t behind_pause[] = {loop.begin(), loop.begin() + 2};
-    EXPECT_EQ(loop.place_of_jump(behind_pause), loop.begin() + 2);
-    const std::uintptr_t everywhere[] = {loop.begin() + 2, loop.begin() + 5, loop.begin() + 8};
-    EXPECT_EQ(loop.place_of_jump(everywhere), 0u);
+    const auto place = [&loop](std::initializer_list<std::uintptr_t> entered) {
+        BranchTargets targets{{loop.begin(), loop.end() - loop.begin()}};
+        for (const std::uintptr_t at : entered) targets.add(loop.begin() + at);
+        return loop.place_of_jump(targets);
+    };
+    EXPECT_EQ(place({}), loop.begin());
+    EXPECT_EQ(place({0, 2}), loop.begin() + 2);
+    EXPECT_EQ(place({2, 5, 8}), 0u);
 }
 
 CodeScan scan(const char* begin, const char* end) {
