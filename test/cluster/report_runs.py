@@ -238,6 +238,32 @@ def raced(runs):
         runs.faults.append(f"a recorded race is told as {done.stderr}")
 
 
+TEMPLATES = """#include <cstdio>
+#include <vector>
+int main() {
+    std::vector<double> all(100000);  // line 4
+    double sum = 0;
+#pragma omp parallel for
+    for (int i = 0; i < 100000; ++i) all[static_cast<std::size_t>(i)] = i;
+    for (const double each : all) sum += each;
+    std::printf("%.0f\\n", sum);
+}
+"""
+
+
+def templates(runs):
+    """What a header of the system does is told at the program's line that has it done, and by a short name."""
+    source, program = runs.folder / "templates.cpp", runs.program
+    source.write_text(TEMPLATES)
+    subprocess.run(["g++", "-g", "-O2", "-fopenmp", source, "-o", runs.folder / "templates"], check=True)
+    runs.program = runs.folder / "templates"
+    runs.run()
+    lines = [each["line"] for each in json.loads(runs.report("--json"))["variables"]]
+    if "templates.cpp:4 (main)" not in lines:
+        runs.faults.append(f"a vector made in line 4 is told at {lines}")
+    runs.program = program
+
+
 def progress(runs):
     """Lines say how often the program's step comes round, with and without a recording, and leave no file behind."""
     left = set(pathlib.Path(tempfile.gettempdir()).glob("hiroba-progress.*"))
@@ -280,6 +306,7 @@ def main():
             live(runs)
             progress(runs)
             raced(runs)
+            templates(runs)
             short_of_room(runs)
     for fault in runs.faults:
         print(fault)

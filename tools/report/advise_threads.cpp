@@ -17,6 +17,7 @@ struct Interval {
     std::uint32_t place = 0;                          ///< of the meeting at its end
     bool is_end = false;                              ///< of a region
     std::map<std::uint32_t, std::int64_t> computing;  ///< by stream
+    std::int64_t arrivals_ns = 0;                     ///< added up, of those in `computing`
     std::int64_t meeting_ns = 0, waiting_ns = 0;      ///< of all threads, at its end
     std::int64_t last_arrival_ns = 0;
     unsigned slow_atomics = 0, locks = 0, brought = 0;
@@ -30,6 +31,7 @@ public:
     void give() {
         for (const Moment& moment : analysis_.moments) take(moment);
         look_at_cores();
+        look_at_processors();
         look_at_balance();
         look_at_regions();
         look_at_barriers();
@@ -102,6 +104,9 @@ private:
             const std::int64_t cpu = static_cast<std::int64_t>(event.extra) - since.cpu;
             interval.computing[moment.stream] =
                 std::clamp<std::int64_t>(std::min(wall, cpu), 0, wall < 0 ? 0 : wall);
+            interval.arrivals_ns += event.end_ns;
+            wall_ns_ += std::max<std::int64_t>(wall, 0);
+            cpu_ns_ += interval.computing[moment.stream];
         }
         since.cpu = static_cast<std::int64_t>(event.extra);
     }
@@ -134,10 +139,22 @@ private:
         }
     }
 
-    /// At one place the same threads, or changing ones, have more to do.
+    /// Threads that compute, but not by the clock of their processor.
+    void look_at_processors() {
+        constexpr std::int64_t percent_least = 85;
+        const std::int64_t all = analysis_.wall_ns * static_cast<std::int64_t>(threads());
+        if (wall_ns_ * 20 < all || cpu_ns_ * 100 >= wall_ns_ * percent_least) return;
+        analysis_.busy = fmt::format(
+            "threads had a processor for {} % of what counts as computing in regions: they shared "
+            "the cores, with each other or with other programs, or waited for files",
+            cpu_ns_ * 100 / wall_ns_);
+    }
+
+    /// At one place the same threads, or changing ones, have more to do, and others wait for them:
+    /// a dynamic loop gives more to whom other programs leave a processor, and nobody waits.
     void look_at_balance() {
         struct Sum {
-            std::int64_t most = 0, mean = 0;
+            std::int64_t most = 0, mean = 0, saves = 0;
             unsigned times = 0;
         };
         std::map<std::uint32_t, Sum> sums;
@@ -146,13 +163,16 @@ private:
             std::int64_t most = 0, all = 0;
             for (const auto& [stream, ns] : interval.computing)
                 most = std::max(most, ns), all += ns;
+            const auto count = static_cast<std::int64_t>(interval.computing.size());
+            const std::int64_t waited = interval.last_arrival_ns - interval.arrivals_ns / count;
             Sum& sum = sums[interval.place];
             sum.most += most;
-            sum.mean += all / static_cast<std::int64_t>(interval.computing.size());
+            sum.mean += all / count;
+            sum.saves += std::min(most - all / count, waited);
             ++sum.times;
         }
         for (const auto& [place, sum] : sums) {
-            if (sum.most * 4 < sum.mean * 5) continue;  // a quarter more
+            if (sum.saves * 4 < sum.mean) continue;  // the last comes a quarter later
             tell("unbalanced loop",
                  fmt::format("the thread that has most computes {:.1f} times as long as the mean, "
                              "{} time{}",
@@ -161,7 +181,7 @@ private:
                              sum.times, sum.times == 1 ? "" : "s"),
                  "schedule(static, chunk) with chunks of some pages, or schedule(dynamic, chunk) "
                  "where the data are small",
-                 at(place), sum.most - sum.mean, Advice::Sure::high);
+                 at(place), sum.saves, Advice::Sure::high);
         }
     }
 
@@ -200,16 +220,31 @@ private:
             ++sum.times;
         }
         constexpr unsigned times_least = 20;
+        Sum all;
+        std::vector<std::pair<std::int64_t, std::uint32_t>> small;  // the dearest first
         for (const auto& [place, sum] : sums) {
             if (sum.times < times_least || sum.own < sum.computing) continue;
-            tell("regions too small",
-                 fmt::format(
-                     "{} regions of {:.1f} us of work each, whose beginning and end take {:.1f} us",
-                     sum.times, static_cast<double>(sum.computing) / sum.times / 1e3,
-                     static_cast<double>(sum.own) / sum.times / 1e3),
-                 "one region around the loop that has them, with barriers where they are needed",
-                 at(place), sum.own * 3 / 4, Advice::Sure::medium);
+            all.computing += sum.computing;
+            all.own += sum.own;
+            all.times += sum.times;
+            small.emplace_back(-sum.own, place);
         }
+        if (small.empty()) return;
+        std::ranges::sort(small);
+        tell("regions too small",
+             fmt::format(
+                 "{} regions of {:.1f} us of work each, whose beginning and end take {:.1f} "
+                 "us{}",
+                 all.times, static_cast<double>(all.computing) / all.times / 1e3,
+                 static_cast<double>(all.own) / all.times / 1e3,
+                 small.size() == 1 ? ""
+                                   : fmt::format(", at {} places: this one, {}{}", small.size(),
+                                                 analysis_.names.code(code_of_place(
+                                                     analysis_.recording->places[small[1].second])),
+                                                 small.size() == 2 ? "" : " ...")),
+             "one region around the loop that has them, with barriers where they are needed; no "
+             "region for the smallest",
+             at(small.front().second), all.own * 3 / 4, Advice::Sure::medium);
     }
 
     /// Barriers behind which no node uses what another one wrote.
@@ -243,17 +278,24 @@ private:
         }
     }
 
+    /// Reductions of several variables end in one, once a thread: the private sum is there already.
     void look_at_locks() {
         constexpr std::uint64_t times_least = 8;  // of a thread
         for (const auto& [place, removable] : locks_) {
             const std::uint64_t times = times_locked_[place];
             if (times < times_least * threads()) continue;
+            const bool reduces =
+                times * 4 <= removable.phases() * 5 * analysis_.recording->threads_per_node_most();
+            const std::string cure =
+                reduces ? "each thread takes it once between two barriers, as a reduction does: "
+                          "reduce less often"
+                        : "do more between two locks; collect in a private variable and take the "
+                          "lock once; or a reduction";
             tell("hot lock",
                  fmt::format("threads wait for each other at a lock; a node took locks {} times",
                              times),
-                 "do more between two locks; collect in a private variable and take the lock once; "
-                 "or a reduction",
-                 at(place), removable.total(), Advice::Sure::high);
+                 cure, at(place), removable.total(),
+                 reduces ? Advice::Sure::low : Advice::Sure::high);
         }
     }
     /// Many atomics on one word, or a few of each thread between many barriers.
@@ -293,27 +335,37 @@ private:
                 tell("shared counter",
                      fmt::format("{}: {} atomics had to fetch it from another node", whose,
                                  each.times),
-                     "count in a private variable and add once: reduction(+: ...)", at(place),
-                     each.ns.total(), Advice::Sure::high);
+                     "count in a private variable and add once: reduction(+: ...), for an array "
+                     "reduction(+: array[:count])",
+                     at(place), each.ns.total(), Advice::Sure::high);
         }
     }
     /// Such as went elsewhere are told of by their variable. The others take their time as well.
     void look_at_many_atomics() {
         constexpr std::int64_t atomic_ns = 300;
         constexpr std::uint64_t times_least = 10'000;
-        std::map<std::uint32_t, std::uint64_t> by_place;
-        for (const auto& [phase, interval] : intervals_)
-            by_place[interval.place] += interval.atomics;
-        for (const auto& [place, times] : by_place) {
-            if (times < times_least) continue;
-            const double all_ns = static_cast<double>(times) * atomic_ns;
-            const double each_ns = all_ns / static_cast<double>(threads());
+        struct Sum {
+            std::uint64_t times = 0;
+            std::int64_t computing = 0;  // which they are part of
+        };
+        std::map<std::uint32_t, Sum> by_place;
+        for (const auto& [phase, interval] : intervals_) {
+            Sum& sum = by_place[interval.place];
+            sum.times += interval.atomics;
+            std::int64_t most = 0;
+            for (const auto& [stream, ns] : interval.computing) most = std::max(most, ns);
+            sum.computing += most;
+        }
+        for (const auto& [place, sum] : by_place) {
+            if (sum.times < times_least) continue;
+            const std::int64_t each_ns = static_cast<std::int64_t>(std::min(
+                static_cast<double>(sum.times) * atomic_ns / static_cast<double>(threads()),
+                static_cast<double>(sum.computing)));
             tell("shared counter",
-                 fmt::format("{} atomics, of which each takes {} ns and more", times, atomic_ns),
-                 "count in a private variable and add once: reduction(+: ...)", at(place),
-                 static_cast<std::int64_t>(
-                     std::min(each_ns, static_cast<double>(analysis_.wall_ns))),
-                 Advice::Sure::medium);
+                 fmt::format("{} atomics, of which one takes up to {} ns", sum.times, atomic_ns),
+                 "count in a private variable and add once: reduction(+: ...), for an array "
+                 "reduction(+: array[:count])",
+                 at(place), each_ns, Advice::Sure::medium);
         }
     }
     std::int64_t meetings_in(const std::set<Phase>& phases) const {
@@ -326,6 +378,7 @@ private:
     }
 
     Analysis& analysis_;
+    std::int64_t wall_ns_ = 0, cpu_ns_ = 0;  ///< of computing in regions
     std::map<std::uint32_t, Since> since_;
     std::map<Phase, Interval> intervals_;
     std::map<std::uint32_t, Removable> locks_;

@@ -108,6 +108,7 @@ class Removable {
 public:
     void add(Phase phase, std::uint32_t stream, std::int64_t ns) { ns_[{phase, stream}] += ns; }
     std::int64_t total() const;
+    std::size_t phases() const;
     bool empty() const { return ns_.empty(); }
 
 private:
@@ -136,6 +137,7 @@ struct Analysis {
     std::vector<VariableRow> variables;  ///< Touch::variable is an index
     std::vector<std::uint32_t> dearest;  ///< of variables
     std::vector<Advice> advice;
+    std::string busy;  ///< that threads had no processor for much of the time; or empty
 };
 
 Analysis analyse(const Recording& recording);

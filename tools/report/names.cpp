@@ -64,6 +64,35 @@ Wanted blocks_in(const Recording& recording) {
 
 }  // namespace
 
+std::string plain_function(std::string_view name) {
+    constexpr std::string_view nobody = "(anonymous namespace)::", call = "operator";
+    std::string plain;
+    unsigned depth = 0;  // in <...>, in {...}, in parentheses of these
+    for (std::size_t at = 0; at < name.size(); ++at) {
+        const std::string_view left = name.substr(at);
+        const char next = left[0];
+        if (depth == 0 && left.starts_with(nobody)) {
+            at += nobody.size() - 1;
+        } else if (depth == 0 && left.starts_with(call)) {
+            plain +=
+                left.substr(0, left.find('(', call.size() + 1));  // its sign may be one of these
+            break;
+        } else if (next == '<' || next == '{' || (next == '(' && depth > 0)) {
+            if (next == '{' && depth == 0) plain += "lambda";
+            ++depth;
+        } else if (depth > 0) {
+            depth -= next == '>' || next == '}' || next == ')';
+        } else if (next == '(' || (next == '.' && at > 0)) {
+            break;  // parameters; main._omp_fn.0, main.omp_outlined, work.constprop.0
+        } else if (next == ' ') {
+            plain.clear();  // what it returns
+        } else {
+            plain += next;
+        }
+    }
+    return plain.empty() ? std::string(name) : plain;
+}
+
 std::uint64_t code_of_place(const SyncPlace& place) {
     return place.address == 0 || is_function(place) ? place.address : place.address - 1;
 }
@@ -73,7 +102,12 @@ Names Names::of(const Recording& recording) {
     const std::vector<LoadedFile>& files = recording.job.files;
     for (const std::uint64_t address : code_in(recording).first(code_most)) {
         const auto found = find_code(files, address);
-        if (found) names.code_[address] = {found->text, found->has_line};
+        if (!found) continue;
+        const bool is_plain = !found->has_line || found->function.empty();
+        names.code_[address] = {
+            is_plain ? found->text
+                     : fmt::format("{} ({})", found->line, plain_function(found->function)),
+            found->has_line};
     }
     const std::vector<DataSymbol> symbols = data_symbols(files);
     std::size_t lines = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/report/recording.hpp"
@@ -42,6 +43,9 @@ private:
     std::map<std::uint64_t, CodeOfProgram> code_;
     std::map<std::uint64_t, Variable> variables_;
 };
+
+/// A function as people call it: "a::work" of "void a::work<int>(int) const [clone ._omp_fn.0]".
+std::string plain_function(std::string_view name);
 
 /// The address to look up for a place: where its call is.
 std::uint64_t code_of_place(const SyncPlace& place);

@@ -104,16 +104,17 @@ protected:
         std::ifstream in(path_, std::ios::binary);
         return {std::istreambuf_iterator<char>(in), {}};
     }
-    /// Two nodes, a region of 100 us with a barrier in it, for which node 1 is late.
-    void write_a_run() {
+    /// Two nodes, a region of 100 us with a barrier in it, for which node 1 is late. Or node 0
+    /// comes later than it had to, since it had no processor.
+    void write_a_run(std::uint64_t first_at = 40) {
         WrittenNode first(0), second(1);
         first.add(0, RecordKind::member, 0);
         first.add(0, RecordKind::program, 1);
         first.span(10, 20, RecordKind::fork, 1);
         first.add(20, RecordKind::region, 1, std::uint64_t{2} << 32, 0);
-        first.add(40, RecordKind::barrier_at, 1, 0, 20'000);
+        first.add(first_at, RecordKind::barrier_at, 1, 0, 20'000);
         first.span(75, 80, RecordKind::release, 1);
-        first.span(40, 90, RecordKind::barrier, 1, 0);
+        first.span(first_at, 90, RecordKind::barrier, 1, 0);
         first.span(92, 97, RecordKind::fault, 0x5000 | std::uint64_t{1} << 56, 0x40);
         first.add(100, RecordKind::ends, 1, 0, 30'000);
         first.span(100, 110, RecordKind::join, 1);
@@ -179,6 +180,30 @@ TEST_F(Report, gives_each_moment_of_a_thread_to_one_share) {
     near_us(1, Share::slower, 0);
     near_us(1, Share::serial, 10 + 10);  // before the fork and behind the join
     near_us(1, Share::computing, 50 + 10);
+}
+
+/// What is advised at one illness would save, in microseconds; 0: nothing is.
+std::int64_t saved_us(const Analysis& analysis, const std::string& illness) {
+    std::int64_t sum = 0;
+    for (const Advice& each : analysis.advice)
+        if (each.illness == illness) sum += each.saves_ns / 1000;
+    return sum;
+}
+
+TEST_F(Report, advises_to_balance_where_a_thread_waits) {
+    write_a_run();
+    const Recording found = recording();
+    EXPECT_EQ(saved_us(analyse(found), "unbalanced loop"), 15);
+    EXPECT_EQ(analyse(found).busy, "");
+}
+
+TEST_F(Report, tells_of_a_busy_machine_and_not_of_balance_where_nobody_waits) {
+    write_a_run(70);
+    const Recording found = recording();
+    const Analysis analysis = analyse(found);
+    EXPECT_EQ(saved_us(analysis, "unbalanced loop"), 0);
+    EXPECT_NE(analysis.busy.find("a processor for 73 %"), std::string::npos) << analysis.busy;
+    EXPECT_NE(report_text(analysis).find(analysis.busy), std::string::npos);
 }
 
 TEST_F(Report, shows_clocks_of_hosts_so_that_nobody_leaves_before_all_have_come) {
@@ -470,6 +495,23 @@ TEST(Races, are_told_with_both_lines_and_the_allocation) {
     EXPECT_EQ(told[0],
               "the race at 0x10041 is of writes by node 0 at a.c:3 and node 1 on the same page, "
               "maybe beside it, at a.c:5; 8192 bytes allocated at a.c:1");
+}
+
+TEST(Names, of_functions_are_what_people_call_them) {
+    for (const auto& [name, plain] : std::map<std::string, std::string>{
+             {"main", "main"},
+             {"main._omp_fn.0", "main"},
+             {"work.constprop.0", "work"},
+             {".omp_outlined.", ".omp_outlined"},
+             {"cg_calc_p(int, double const*) [clone ._omp_fn.0]", "cg_calc_p"},
+             {"void std::vector<int, std::allocator<int> >::_M_insert<int>(int&&)",
+              "std::vector::_M_insert"},
+             {"Omp<4ul>::fasten(Params const&) const [clone ._omp_fn.1]", "Omp::fasten"},
+             {"a::(anonymous namespace)::run(int)", "a::run"},
+             {"main::{lambda(int)#1}::operator()(int) const", "main::lambda::operator()"},
+             {"A::operator<(A const&) const", "A::operator<"},
+             {"operator_of(int)", "operator_of"}})
+        EXPECT_EQ(plain_function(name), plain);
 }
 
 TEST(Names, are_read_as_they_were_written) {

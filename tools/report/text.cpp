@@ -98,7 +98,7 @@ std::string variables_text(const Analysis& analysis) {
                                    : "");
         const auto code =
             std::ranges::max_element(row.by_code, {}, [](const auto& e) { return e.second; });
-        if (code != row.by_code.end() && code->first != 0)
+        if (code != row.by_code.end() && code->first != 0 && code->second > 0)
             text += fmt::format("  {:>28} in faults of {}\n", time_text(code->second),
                                 analysis.names.code(code->first));
     }
@@ -126,10 +126,31 @@ std::string syncs_text(const Analysis& analysis) {
     return text;
 }
 
+/// Where to look, if anything is lost.
+std::string no_advice_text(const Analysis& analysis) {
+    std::string text =
+        "\nAdvice: none. No illness that the guide lists takes more than 2 % of the time.\n";
+    std::int64_t all = 0;
+    for (const std::int64_t ns : analysis.all) all += ns;
+    constexpr double percent_least = 10;
+    if (part(all - analysis.all[0], all) < percent_least) return text;
+    if (!analysis.dearest.empty()) {
+        const VariableRow& row = analysis.variables[analysis.dearest.front()];
+        if (part(row.sum_ns(), all) >= percent_least / 2)
+            text += fmt::format("Most of what memory costs is for {}: {:.0f} %.\n",
+                                row.line.empty() ? row.name : row.name + ", " + row.line,
+                                part(row.sum_ns(), all));
+    }
+    if (!analysis.syncs.empty())
+        text += fmt::format("The dearest synchronization, with what follows it: {}, {:.0f} %.\n",
+                            analysis.names.place(analysis.syncs.front().place),
+                            part(analysis.syncs.front().sum_ns(), all));
+    return text;
+}
+
 std::string advice_text(const Analysis& analysis) {
     constexpr std::size_t shown_most = 8;
-    if (analysis.advice.empty())
-        return "\nAdvice: none. No illness that the guide lists takes more than 2 % of the time.\n";
+    if (analysis.advice.empty()) return no_advice_text(analysis);
     std::string text = "\nAdvice, with what it would save of the run's time\n";
     for (std::size_t at = 0; at < analysis.advice.size() && at < shown_most; ++at) {
         const Advice& each = analysis.advice[at];
@@ -185,6 +206,7 @@ std::string report_text(const Analysis& analysis) {
         recording.job.nodes, recording.job.nodes == 1 ? "" : "s", recording.job.threads,
         recording.job.threads == 1 ? "" : "s", time_text(analysis.wall_ns), analysis.regions);
     for (const std::string& note : recording.notes) text += "Note: " + note + ".\n";
+    if (!analysis.busy.empty()) text += "Note: " + analysis.busy + ".\n";
     text += "\n" + shares_text(analysis) + threads_text(analysis) + advice_text(analysis) +
             variables_text(analysis) + syncs_text(analysis);
     return text;
@@ -229,6 +251,7 @@ Json json_of(const Analysis& analysis) {
                          {"wall_ns", analysis.wall_ns},
                          {"regions", analysis.regions},
                          {"notes", std::move(notes)},
+                         {"busy", analysis.busy},
                          {"shares", shares_json(analysis.all)},
                          {"threads", std::move(threads)},
                          {"advice", std::move(advice)},

@@ -40,6 +40,12 @@ std::int64_t Removable::total() const {
     return sum;
 }
 
+std::size_t Removable::phases() const {
+    std::set<Phase> phases;
+    for (const auto& [key, ns] : ns_) phases.insert(key.first);
+    return phases.size();
+}
+
 namespace {
 
 using Meeting = std::pair<std::uint64_t, std::uint64_t>;  // region, barriers passed; or its end

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string_view>
 
 namespace hiroba::tools {
@@ -77,6 +78,49 @@ bool find_unit(Dwarf* file, std::uint64_t address, Dwarf_Die* found) {
     return false;
 }
 
+/// Whether it is a header of the compiler or the system, where nobody looks for his own mistakes.
+bool is_of_system(const char* file) {
+    const std::string_view path{file == nullptr ? "" : file};
+    return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/") ||
+           path.find("/include/c++/") != path.npos;
+}
+
+struct Scopes {
+    Dwarf_Die* first = nullptr;
+    int count = 0;
+    Scopes() = default;
+    Scopes(const Scopes&) = delete;
+    Scopes& operator=(const Scopes&) = delete;
+    ~Scopes() { std::free(first); }
+};
+
+/// The innermost call at `address`, of a function that was inlined there, in a file of the
+/// program.
+std::optional<std::string> call_in_program(Dwarf* file, Dwarf_Die* unit, std::uint64_t address) {
+    Scopes lexical, inlined;
+    lexical.count = ::dwarf_getscopes(unit, address, &lexical.first);
+    if (lexical.count <= 0) return std::nullopt;
+    // Those that surround it in the code; the others surround the text of what was inlined.
+    Dwarf_Die innermost;
+    if (::dwarf_offdie(file, ::dwarf_dieoffset(&lexical.first[0]), &innermost) == nullptr)
+        return std::nullopt;
+    inlined.count = ::dwarf_getscopes_die(&innermost, &inlined.first);
+    Dwarf_Files* sources = nullptr;
+    if (::dwarf_getsrcfiles(unit, &sources, nullptr) != 0) return std::nullopt;
+    for (int at = 0; at < inlined.count; ++at) {
+        Dwarf_Die* const scope = &inlined.first[at];
+        if (::dwarf_tag(scope) != DW_TAG_inlined_subroutine) continue;
+        Dwarf_Attribute attribute;
+        Dwarf_Word source = 0, line = 0;
+        if (::dwarf_formudata(::dwarf_attr(scope, DW_AT_call_file, &attribute), &source) != 0 ||
+            ::dwarf_formudata(::dwarf_attr(scope, DW_AT_call_line, &attribute), &line) != 0)
+            continue;
+        const char* const name = ::dwarf_filesrc(sources, source, nullptr, nullptr);
+        if (!is_of_system(name)) return place(name, static_cast<int>(line));
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> line_of_code(const std::string& path, std::uint64_t address) {
@@ -86,7 +130,10 @@ std::optional<std::string> line_of_code(const std::string& path, std::uint64_t a
     Dwarf_Line* const line = ::dwarf_getsrc_die(&unit, address);
     int number = 0;
     if (line == nullptr || ::dwarf_lineno(line, &number) != 0) return std::nullopt;
-    return place(::dwarf_linesrc(line, nullptr, nullptr), number);
+    const char* const source = ::dwarf_linesrc(line, nullptr, nullptr);
+    if (is_of_system(source))
+        if (auto call = call_in_program(file.get(), &unit, address)) return call;
+    return place(source, number);
 }
 
 std::optional<std::string> line_of_variable(const std::string& path, std::uint64_t address) {

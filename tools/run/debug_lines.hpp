@@ -10,7 +10,8 @@
 
 namespace hiroba::tools {
 
-/// "cg.c:557", the line of the instruction at `address`.
+/// "cg.c:557", the line of the instruction at `address`; of what a header of the system inlined
+/// there, the program's line that called it.
 std::optional<std::string> line_of_code(const std::string& path, std::uint64_t address);
 
 /// "cg.c:42", the line where the variable that begins at `address` is defined.

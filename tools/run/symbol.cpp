@@ -115,14 +115,12 @@ std::optional<CodeName> find_code(const std::vector<LoadedFile>& files, std::uin
     const auto name = [](const std::string& path, const ElfFile& file, std::uint64_t linked) {
         const Found symbol = symbol_at(file, linked, &ElfSymbol::is_function);
         const auto line = line_of_code(path, linked);
-        const std::string object = object_of(path);
-        std::string text = symbol.name.empty() ? fmt::format("{}+{:#x}", object, linked)
-                                               : fmt::format("{}+{} in {}", readable(symbol.name),
-                                                             symbol.offset, object);
-        if (line)
-            text =
-                symbol.name.empty() ? *line : fmt::format("{} ({})", *line, readable(symbol.name));
-        return CodeName{object, text, line.has_value()};
+        const std::string object = object_of(path), function = readable(symbol.name);
+        std::string text = function.empty()
+                               ? fmt::format("{}+{:#x}", object, linked)
+                               : fmt::format("{}+{} in {}", function, symbol.offset, object);
+        if (line) text = function.empty() ? *line : fmt::format("{} ({})", *line, function);
+        return CodeName{object, text, line.has_value(), line.value_or(""), function};
     };
     return in_file_of(files, address, name);
 }

@@ -36,6 +36,7 @@ struct CodeName {
     std::string object;  ///< the file's name, without folders
     std::string text;
     bool has_line = false;
+    std::string line{}, function{};  ///< "main.c:12" and "work"; empty: unknown
 };
 std::optional<CodeName> find_code(const std::vector<LoadedFile>& files, std::uint64_t address);
 /// Its text.

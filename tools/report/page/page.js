@@ -83,7 +83,7 @@ function showSummary() {
     if (runs.length > 1)
       box.append(element("p", {className: "hint", textContent: `${"AB"[number]}: ${run.file}, ${run.nodes} nodes of ${run.threads_per_node}`}));
     box.append(element("p", {className: "say", textContent: sentence(run)}));
-    for (const note of run.notes) box.append(element("p", {className: "note", textContent: note + "."}));
+    for (const note of [...run.notes, run.busy].filter(Boolean)) box.append(element("p", {className: "note", textContent: note + "."}));
     box.append(bar(run.shares, false));
     for (const thread of run.threads.slice(0, 64))
       box.append(element("div", {className: "thread"}, element("span", {textContent: `node ${thread.node} thread ${thread.thread}`}), bar(thread, true)));
