@@ -2,6 +2,7 @@
 #include "base/record.hpp"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -175,6 +176,19 @@ TEST(ChangeShape, keeps_its_numbers_and_says_most_of_larger_ones) {
     EXPECT_EQ(shape.runs, 300u);
     EXPECT_EQ(shape.bytes, 4096u);
     EXPECT_EQ(ChangeShape::of(ChangeShape{0, 0, 0, 1u << 20}.packed()).bytes, ChangeShape::most);
+}
+
+TEST(ThreadTime, is_that_of_the_calling_thread_alone) {
+    timespec before{}, after{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    const std::uint64_t told = thread_cpu_ns();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    const auto ns = [](const timespec& time) {
+        return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+               static_cast<std::uint64_t>(time.tv_nsec);
+    };
+    EXPECT_GE(told, ns(before));
+    EXPECT_LE(told, ns(after));
 }
 
 }  // namespace
