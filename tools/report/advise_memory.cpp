@@ -201,6 +201,12 @@ private:
             }
         }
         if (!by_first) return;
+        const bool is_written = std::ranges::any_of(story.touches, [](const Touch& touch) {
+            return touch.node != 0 && !is_serial(touch.phase) &&
+                   (touch.kind == Kind::write_fault || touch.kind == Kind::merged ||
+                    touch.kind == Kind::exclusive || touch.kind == Kind::given_up);
+        });
+        if (is_written) written_elsewhere_[story.touches.front().variable].insert(story.block);
         // A block that node 0 gives up is merged then.
         for (const Touch& touch : story.touches)
             if (touch.kind == Kind::fetched && !is_serial(touch.phase) && touch.node != 0 &&
@@ -220,12 +226,17 @@ private:
         constexpr std::size_t blocks_least = 16;
         for (const auto& [variable, finding] : first_touch_) {
             if (finding.blocks.size() < blocks_least) continue;
+            // What all nodes read has to come to each of them once, whoever has written it.
+            const bool written = written_elsewhere_[variable].size() * 2 >= finding.blocks.size();
             tell(finding, "serial first touch",
-                 fmt::format("{}: {} blocks are first written by the first thread alone, then used "
+                 fmt::format("{}: {} blocks are first written by the first thread alone, then {} "
                              "by other nodes",
-                             name_of(row(variable)), finding.blocks.size()),
-                 "initialize it in a parallel loop that is shared out as the one that uses it",
-                 Advice::Sure::high);
+                             name_of(row(variable)), finding.blocks.size(),
+                             written ? "used" : "read"),
+                 fmt::format("initialize it in a parallel loop that is shared out as the one that "
+                             "uses it{}",
+                             written ? "" : ", unless each node reads all of it"),
+                 written ? Advice::Sure::high : Advice::Sure::medium);
         }
     }
 
@@ -321,6 +332,7 @@ private:
     std::map<std::uint32_t, Shared> shared_;
     std::map<std::uint32_t, std::int64_t> serial_writes_;  ///< more than in regions
     Findings beside_, first_touch_, serial_, moves_;
+    std::map<std::uint32_t, std::set<std::uint64_t>> written_elsewhere_;  ///< blocks, by variable
     bool dynamic_known_ = false;
     std::set<std::uint64_t> dynamic_;
 };

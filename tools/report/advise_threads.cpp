@@ -242,8 +242,7 @@ private:
                                                  analysis_.names.code(code_of_place(
                                                      analysis_.recording->places[small[1].second])),
                                                  small.size() == 2 ? "" : " ...")),
-             "one region around the loop that has them, with barriers where they are needed; no "
-             "region for the smallest",
+             "one region around the loop that has them, with barriers where they are needed",
              at(small.front().second), all.own * 3 / 4, Advice::Sure::medium);
     }
 
