@@ -179,7 +179,9 @@ private:
                 fmt::format("put what changes into blocks of its own: alignas({}), or an "
                             "allocation of its own",
                             analysis_.recording->block_bytes),
-                Advice::Sure::high);
+                // What a region is given lies on the stack as well, where nobody can move it.
+                row(variable).where == VariableRow::Where::stack ? Advice::Sure::low
+                                                                 : Advice::Sure::high);
     }
 
     /// Written by the first thread before any region, then used by one other node.

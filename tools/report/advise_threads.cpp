@@ -14,12 +14,12 @@ namespace {
 
 /// What all threads did between two meetings.
 struct Interval {
-    std::uint32_t place = 0;                          ///< of the meeting at its end
-    bool is_end = false;                              ///< of a region
-    std::map<std::uint32_t, std::int64_t> computing;  ///< by stream
-    std::int64_t arrivals_ns = 0;                     ///< added up, of those in `computing`
-    std::int64_t meeting_ns = 0, waiting_ns = 0;      ///< of all threads, at its end
-    std::int64_t last_arrival_ns = 0;
+    std::uint32_t place = 0;                           ///< of the meeting at its end
+    bool is_end = false;                               ///< of a region
+    std::map<std::uint32_t, std::int64_t> computing;   ///< by stream
+    std::int64_t arrivals_ns = 0;                      ///< added up, of those in `computing`
+    std::int64_t meeting_ns = 0, waiting_ns = 0;       ///< of all threads, at its end
+    std::int64_t last_arrival_ns = 0, longest_ns = 0;  ///< longest: that a thread was at work
     unsigned slow_atomics = 0, locks = 0, brought = 0;
     std::uint64_t atomics = 0;  ///< of all nodes
 };
@@ -105,6 +105,7 @@ private:
             interval.computing[moment.stream] =
                 std::clamp<std::int64_t>(std::min(wall, cpu), 0, wall < 0 ? 0 : wall);
             interval.arrivals_ns += event.end_ns;
+            interval.longest_ns = std::max(interval.longest_ns, wall);
             wall_ns_ += std::max<std::int64_t>(wall, 0);
             cpu_ns_ += interval.computing[moment.stream];
         }
@@ -185,13 +186,19 @@ private:
         }
     }
 
+    static std::int64_t median(std::vector<std::int64_t>& values) {
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::ranges::nth_element(values, middle);
+        return *middle;
+    }
+
     /// Regions whose beginning and end take longer than what is done in them.
     void look_at_regions() {
         struct Sum {
             std::int64_t computing = 0, own = 0;
             unsigned times = 0;
         };
-        std::map<std::uint32_t, Sum> sums;
+        std::map<std::uint32_t, std::vector<std::int64_t>> computing_at, own_at;
         std::map<std::uint64_t, std::uint32_t> place_of_region;
         std::map<std::uint64_t, std::int64_t> computing;
         for (const auto& [phase, interval] : intervals_) {
@@ -214,16 +221,19 @@ private:
                 moment.self_ns, event.end_ns - std::clamp(last, event.begin_ns, event.end_ns));
         }
         for (const auto& [region, place] : place_of_region) {
-            Sum& sum = sums[place];
-            sum.computing += computing[region];
-            sum.own += own[region];
-            ++sum.times;
+            computing_at[place].push_back(computing[region]);
+            own_at[place].push_back(own[region]);
         }
         constexpr unsigned times_least = 20;
         Sum all;
         std::vector<std::pair<std::int64_t, std::uint32_t>> small;  // the dearest first
-        for (const auto& [place, sum] : sums) {
-            if (sum.times < times_least || sum.own < sum.computing) continue;
+        for (auto& [place, owns] : own_at) {
+            std::vector<std::int64_t>& works = computing_at[place];
+            // Not by what is lost while another program has a thread's processor.
+            if (owns.size() < times_least || median(owns) < median(works)) continue;
+            const Sum sum{std::accumulate(works.begin(), works.end(), std::int64_t{0}),
+                          std::accumulate(owns.begin(), owns.end(), std::int64_t{0}),
+                          static_cast<unsigned>(owns.size())};
             all.computing += sum.computing;
             all.own += sum.own;
             all.times += sum.times;
@@ -322,8 +332,8 @@ private:
             constexpr std::size_t phases_least = 16;
             const bool inner = each.phases.size() >= phases_least &&
                                each.times <= each.phases.size() * threads() * 2;
-            const std::string whose =
-                row.where == VariableRow::Where::named ? row.name : row.name + " " + row.line;
+            const bool is_plain = row.where == VariableRow::Where::named || row.line.empty();
+            const std::string whose = is_plain ? row.name : row.name + " " + row.line;
             if (inner)
                 tell("reduction in an inner loop",
                      fmt::format("{}: each thread adds to it between each two of {} barriers",
@@ -345,21 +355,19 @@ private:
         constexpr std::uint64_t times_least = 10'000;
         struct Sum {
             std::uint64_t times = 0;
-            std::int64_t computing = 0;  // which they are part of
+            std::int64_t longest_ns = 0;  // which they are part of
         };
         std::map<std::uint32_t, Sum> by_place;
         for (const auto& [phase, interval] : intervals_) {
             Sum& sum = by_place[interval.place];
             sum.times += interval.atomics;
-            std::int64_t most = 0;
-            for (const auto& [stream, ns] : interval.computing) most = std::max(most, ns);
-            sum.computing += most;
+            sum.longest_ns += interval.longest_ns;
         }
         for (const auto& [place, sum] : by_place) {
             if (sum.times < times_least) continue;
             const std::int64_t each_ns = static_cast<std::int64_t>(std::min(
                 static_cast<double>(sum.times) * atomic_ns / static_cast<double>(threads()),
-                static_cast<double>(sum.computing)));
+                static_cast<double>(sum.longest_ns)));
             tell("shared counter",
                  fmt::format("{} atomics, of which one takes up to {} ns", sum.times, atomic_ns),
                  "count in a private variable and add once: reduction(+: ...), for an array "

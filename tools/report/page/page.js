@@ -81,7 +81,7 @@ function showSummary() {
   runs.forEach((run, number) => {
     const box = element("div", {className: "run"});
     if (runs.length > 1)
-      box.append(element("p", {className: "hint", textContent: `${"AB"[number]}: ${run.file}, ${run.nodes} nodes of ${run.threads_per_node}`}));
+      box.append(element("p", {className: "hint", textContent: `${"AB"[number]}: ${run.file.split("/").pop()}, ${run.nodes} nodes of ${run.threads_per_node}`}));
     box.append(element("p", {className: "say", textContent: sentence(run)}));
     for (const note of [...run.notes, run.busy].filter(Boolean)) box.append(element("p", {className: "note", textContent: note + "."}));
     box.append(bar(run.shares, false));
