@@ -27,7 +27,7 @@ LOOPS = {"columns shared out": ("column_wise", "ill"), "rows shared out": ("colu
          "false sharing": ("false_sharing", "ill"), "a loop that is balanced": ("unbalanced", "cured"),
          "hot lock": ("hot_lock", "ill")}
 COLOURS = ["#1b6ca8", "#c44e28", "#2f8f4e", "#8a4fa3", "#b58a00", "#00838f", "#ad1457", "#5d4037", "#546e7a", "#7cb342"]
-WIDTH, PANEL, HEIGHT, MARGIN, LEGEND = 980, 260, 360, 44, 190
+WIDTH, PANEL, HEIGHT, MARGIN, LEGEND = 1040, 260, 360, 44, 240
 SHOWN_NODES = 16
 
 
@@ -75,6 +75,10 @@ def middle(row):
     return math.sqrt(row["times_one_host_low"] * row["times_one_host_high"])
 
 
+def scale(power):
+    return f"{2 ** power}" if power >= 0 else f"1/{2 ** -power}"
+
+
 class Figure:
     """Three panels with one scale."""
 
@@ -98,7 +102,7 @@ class Figure:
         for nodes in self.nodes:
             yield f'<text x="{self.x(number, nodes):.1f}" y="{bottom + 18}" text-anchor="middle">{nodes}</text>'
         for power in range(self.low, self.high + 1, 2):
-            yield f'<text x="{left - 6}" y="{self.y(2 ** power) + 4:.1f}" text-anchor="end">{2 ** power:g}</text>'
+            yield f'<text x="{left - 6}" y="{self.y(2 ** power) + 4:.1f}" text-anchor="end">{scale(power)}</text>'
         yield f'<path d="M{left} {self.y(1):.1f}H{right}" stroke="grey" stroke-dasharray="2 4"/>'
         for name, colour in zip(self.names, COLOURS):
             points = " ".join(f'{self.x(number, row["nodes"]):.1f},{self.y(middle(row)):.1f}' for row in self.rows
