@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arguments, environment and what a child inherits are those of the bare program.
+#define _GNU_SOURCE
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 extern char** environ;
 
@@ -31,6 +35,13 @@ int main(int argc, char** argv, char** envp) {
         const char* const value = getenv(names[i]);
         printf("%s is %s\n", names[i], value ? value : "not set");
     }
+    int firsts = 0;
+#pragma omp parallel reduction(+ : firsts)
+    firsts += gettid() == getpid();
+    printf("main's thread has the number of the process: %d %d %d, and is found by it: %d\n",
+           gettid() == getpid(), syscall(SYS_gettid) == getpid(), firsts,
+           tgkill(getpid(), gettid(), 0));
+
     int seen = 0;
 #pragma omp parallel reduction(+ : seen)
     seen += getenv("HIROBA_JOB_RANK") != NULL || getenv("LD_PRELOAD") != NULL;

@@ -417,7 +417,7 @@ long perform_system_call(long number, const CallArguments& given) noexcept {
     const bool is_told = handover == Handover::is_told || handover == Handover::both;
     if (is_told && result >= 0) hand_over(number);
     take_waiting_letters();
-    return result;
+    return number == SYS_gettid ? number_for_program(static_cast<pid_t>(result)) : result;
 }
 
 }  // namespace hiroba::abi

@@ -93,12 +93,31 @@ void name_first_thread(long number, long* arguments) noexcept {
     }
 }
 
+pid_t number_for_kernel(pid_t thread) noexcept {
+    // Relaxed: as above.
+    return thread != 0 && thread == process.load(std::memory_order_relaxed)
+               ? first_thread.load(std::memory_order_relaxed)
+               : thread;
+}
+
+// Not inlined, so that test/cluster/switched_off.py can switch it off.
+[[gnu::noinline]] pid_t number_for_program(pid_t thread) noexcept {
+    return thread == first_thread.load(std::memory_order_relaxed)
+               ? process.load(std::memory_order_relaxed)
+               : thread;
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;
 
 #pragma GCC visibility push(default)
 extern "C" {
+
+pid_t gettid() noexcept {
+    const auto own = static_cast<pid_t>(hiroba::dsm::kernel_call(SYS_gettid));
+    return HIROBA_CALL_OF_PROGRAM() ? number_for_program(own) : own;
+}
 
 int tgkill(pid_t to, pid_t thread, int signal) noexcept {
     return static_cast<int>(call_from(HIROBA_CALLER, SYS_tgkill, to, thread, signal));

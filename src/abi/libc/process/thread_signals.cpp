@@ -481,7 +481,8 @@ std::int64_t send_signal_here(const CallArguments& words, const std::byte* info)
 }
 
 bool send_by_carrier(sigevent& event) noexcept {
-    const pid_t to = event._sigev_un._tid;
+    const pid_t to = number_for_kernel(event._sigev_un._tid);
+    event._sigev_un._tid = to;
     if (find_id(0, to) == 0) {
         if (send_elsewhere(0, to, 0, {}) == -ESRCH) return true;
         die(exit_environment,
