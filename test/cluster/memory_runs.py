@@ -332,6 +332,38 @@ ALLOCATES = HEAD + """
         printf("%d wrong\\n", wrong);
     }"""
 
+# The program itself has a malloc, which the C++ library's constructors call first; its arena lies
+# where it wishes. libc allocates there, too, on a node whose memory is not served yet.
+OWN_MALLOC = """
+    #include <sys/mman.h>
+    static char *arena, *top;
+    static int atomics;
+    void* malloc(size_t n) {
+        if (arena == NULL)
+            top = arena = mmap((void*)0x6a700000000, 256ul << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char* block = __atomic_fetch_add(&top, (n + 31) & ~15ul, __ATOMIC_RELAXED);
+        *(size_t*)block = n;
+        return block + 16;
+    }
+    void free(void* p) { (void)p; }
+    void* calloc(size_t n, size_t each) { return memset(malloc(n * each), 0, n * each); }
+    void* realloc(void* p, size_t n) {
+        void* more = malloc(n);
+        if (p != NULL) memcpy(more, p, ((size_t*)p)[-2] < n ? ((size_t*)p)[-2] : n);
+        return more;
+    }
+    __attribute__((constructor)) static void first(void) { free(malloc(1)); }
+    int main(void) {
+        int n = 1 << 14, *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b), wrong = 0;
+        for (int i = 0; i < n; ++i) a[i] = i;
+    #pragma omp parallel for schedule(static)
+        for (int i = 0; i < n; ++i) b[i] = a[i] + 1;
+    #pragma omp parallel
+        __atomic_fetch_add(&atomics, 1, __ATOMIC_RELAXED);
+        while (n-- > 0) wrong += b[n] != n + 1;
+        printf("%d wrong\\n", wrong + (atomics != omp_get_max_threads()));
+    }"""
+
 
 def allocators(bench):
     """An allocator that is linked or preloaded: the program's memory is that of all nodes, libc's
@@ -342,6 +374,9 @@ def allocators(bench):
     plain = bench.build("plain", ALLOCATES, *FLAGS)
     expect(bench.run(plain), 0, "0 wrong\n", "")
     expect(bench.run(plain, LD_PRELOAD="./libown.so"), 0, "0 wrong\n", "")
+    within = bench.build("within", OWN_MALLOC, *FLAGS)
+    expect(bench.run(within), 0, "0 wrong\n", "")
+    expect(bench.run(within, HIROBA_PROVIDER="udp"), 0, "0 wrong\n", "")
 
 
 # Each way to meet a page that is forbidden, by each node; what is allowed again can be used.

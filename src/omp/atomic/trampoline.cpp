@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "dsm/dsm.hpp"
 #include "omp/atomic/machine_code.hpp"
 #include "omp/atomic/wait_loops.hpp"
+#include "omp/process/process_maps.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -64,13 +64,10 @@ std::optional<std::uintptr_t> find_room(dsm::AddressRange object, std::size_t by
             above = place;
         }
     };
-    std::ifstream maps{"/proc/self/maps"};
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long begin = 0, end = 0;
-        if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
-        gap(line.ends_with("[stack]") ? begin - stack_growth : begin);
-        gap_begin = std::max<std::uintptr_t>(gap_begin, end);
-    }
+    for_each_mapping([&](const Mapping& mapping) {
+        gap(mapping.range.address - (mapping.is_stack ? stack_growth : 0));
+        gap_begin = std::max(gap_begin, mapping.range.end());
+    });
     gap(high);
     return below ? below : above;
 }

@@ -3,18 +3,15 @@
 // Invariant: calls go to the kernel directly: on a thread of the program libc's would be examined.
 #include "omp/process/library_range.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <string>
-#include <string_view>
 
-#include "base/address_hint.hpp"
 #include "base/fatal.hpp"
 #include "dsm/memory/kernel_calls.hpp"
+#include "omp/process/process_maps.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -32,55 +29,6 @@ constexpr int most_looks = 100;  // at what is free, while other threads map mem
 constexpr std::size_t break_bytes = std::size_t{1} << 30;  // left for libc's own heap to grow
 // Between libraries of two calls: the trampolines of the former, which are each node's own.
 constexpr std::size_t slack_bytes = std::size_t{64} << 20;
-
-struct Mapping {
-    AddressRange range;
-    bool is_heap = false, is_stack = false;
-};
-
-/// The text of /proc/self/maps, in memory that lies out of the way: memory that the allocator
-/// mapped for it would be a gap right afterwards.
-class MapsText {
-public:
-    MapsText() {
-        const long memory =
-            kernel_call(SYS_mmap, address_hint(room_bytes), room_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        const long fd =
-            kernel_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-        if (kernel_failed(memory) || fd < 0) fatal("cannot read /proc/self/maps (error %ld)", -fd);
-        begin_ = reinterpret_cast<char*>(memory);
-        long got = 0;
-        while ((got = kernel_call(SYS_read, fd, begin_ + bytes_, room_bytes - bytes_)) > 0)
-            bytes_ += static_cast<std::size_t>(got);
-        kernel_call(SYS_close, fd);
-    }
-    MapsText(const MapsText&) = delete;
-    MapsText& operator=(const MapsText&) = delete;
-    ~MapsText() { kernel_call(SYS_munmap, begin_, room_bytes); }
-
-    std::string_view text() const noexcept { return {begin_, bytes_}; }
-
-private:
-    static constexpr std::size_t room_bytes = std::size_t{256} << 20;  // sparse
-    char* begin_ = nullptr;
-    std::size_t bytes_ = 0;
-};
-
-/// Calls `visit` for each mapping, ascending.
-template <class Visit>
-void for_each_mapping(Visit&& visit) {
-    const MapsText maps;
-    for (std::string_view rest = maps.text(); !rest.empty();) {
-        const std::string_view line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-        std::uintptr_t begin = 0, end = 0;
-        const auto first = std::from_chars(line.data(), line.data() + line.size(), begin, 16);
-        if (first.ptr == line.data() + line.size()) continue;
-        std::from_chars(first.ptr + 1, line.data() + line.size(), end, 16);
-        visit(Mapping{{begin, end - begin}, line.ends_with("[heap]"), line.ends_with("[stack]")});
-    }
-}
 
 enum class Reserved { yes, taken_by_another, refused };
 
