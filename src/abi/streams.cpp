@@ -47,7 +47,7 @@ void construct_cxx_streams() noexcept {
 void prepare_streams(std::uint32_t nodes) noexcept {
     if (nodes == 1) return;
     prepare_whole_output();
-    flush_fortran = find_in_program<FlushFortran>("_gfortran_flush_i4");
+    flush_fortran = reinterpret_cast<FlushFortran*>(find_real_if_any("_gfortran_flush_i4"));
     construct_cxx_streams();
 }
 

@@ -2,6 +2,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/directories.hpp"
+#include "abi/libc/files/fortran_units.hpp"
 #include "abi/libc/files/packed_calls.hpp"
 #include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/files/remote_files.hpp"
@@ -97,13 +99,22 @@ bool names_unit(const char* path) noexcept {
 /// libgfortran's table of units is each node's own. A unit that node 0 has opened is unknown here,
 /// and a file of its own would swallow what is written to it.
 void refuse_unit(const SystemCall& row, const CallArguments& arguments) noexcept {
-    if (world()->job.self.value == 0 || row.touches[0].use != Use::text) return;
+    if (row.touches[0].use != Use::text) return;
     const char* const path = pointer<const char>(arguments.word[row.touches[0].argument]);
     if (path == nullptr || !names_unit(path)) return;
+    const NodeId self = world()->job.self;
+    if (self.value == 0) {
+        const auto node = node_with_unit(strtol(path + 5, nullptr, 10));
+        if (!node) return;
+        die(exit_environment,
+            "Fortran unit %s is open on node %u, and not on node 0: a unit belongs to the node "
+            "that opened it; close it there, or run on one node (-n 1)",
+            path + 5, node->value);
+    }
     die(exit_environment,
         "Fortran unit %s is not open on node %u: a unit belongs to the node that opened it; use it "
         "outside of parallel regions, or run on one node (-n 1)",
-        path + 5, world()->job.self.value);
+        path + 5, self.value);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/handles/kept_objects.hpp"
 #include "abi/libc/memory/kept_texts.hpp"
+#include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/protections.hpp"
 #include "abi/libc/memory/shared_files.hpp"
@@ -313,7 +314,10 @@ int fchdir(int fd) noexcept {
 
 mode_t umask(mode_t mask) noexcept {
     const mode_t former = real_umask(mask);
-    if (HIROBA_CALL_OF_PROGRAM() && (former & 0777) != (mask & 0777)) {
+    // libgfortran's is for one file alone.
+    const bool is_of_program =
+        HIROBA_CALL_OF_PROGRAM() && caller_of(__builtin_return_address(0)) == Caller::program;
+    if (is_of_program && (former & 0777) != (mask & 0777)) {
         own.has_umask = true;
         own.umask = mask;
         process_state_changed("umask()");
