@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -273,19 +275,159 @@ static void duplicates(void) {
     unlink(path);
 }
 
-// One of the last thread's own onto a number that is main's to all.
-static void duplicate_onto_main(void) {
+static void send_along(int socket, int descriptor) {
+    char control[CMSG_SPACE(sizeof descriptor)], byte = 'x';
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
+    if (sendmsg(socket, &message, 0) != 1) perror("sendmsg");
+}
+
+static int receive(int socket) {
+    char control[CMSG_SPACE(sizeof(int))], byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    int descriptor = -1;
+    if (recvmsg(socket, &message, 0) == 1 && message.msg_controllen > 0)
+        memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptor);
+    return descriptor;
+}
+
+/// What the last thread does with descriptors of two nodes that one call cannot join.
+static void refused(const char* what) {
+    int ends[2], sockets[2];
+    if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) exit(2);
     puts("begin");
     fflush(stdout);
 #pragma omp parallel
-    if (omp_get_thread_num() == omp_get_num_threads() - 1) dup2(open("/dev/null", O_RDWR), 60);
+    if (is_last()) {
+        int own[2], own_sockets[2];
+        if (pipe(own) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, own_sockets) != 0) exit(2);
+        struct epoll_event wanted = {.events = EPOLLIN};
+        if (strcmp(what, "onto_main") == 0) dup2(own[0], 60);
+        if (strcmp(what, "onto_own") == 0) dup2(ends[0], own[0]);
+        if (strcmp(what, "epoll") == 0)
+            epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, ends[0], &wanted);
+        if (strcmp(what, "pass") == 0) send_along(own_sockets[0], ends[0]);
+        if (strcmp(what, "pass_there") == 0) send_along(sockets[0], own[0]);
+        if (strcmp(what, "tee") == 0) tee(own[0], ends[1], 10, SPLICE_F_NONBLOCK);
+    }
     puts("not reached");
 }
 
+/// Copies between files of two nodes, calls of several messages, of none but a path.
+static void call_on_two(int of_main, const int* ends, const int* sockets) {
+    const int own = temporary();
+    off_t at = 10;
+    off64_t from = 100, to = 5;
+    tell(sendfile(own, of_main, NULL, 7000));
+    tell(lseek(of_main, 0, SEEK_CUR));
+    tell(sendfile(own, of_main, &at, 500));
+    tell(at);
+    tell(copy_file_range(of_main, &from, own, &to, 1000, 0));
+    tell(from * 10000 + to);
+    tell(write(ends[1], "through a pipe", 14));
+    tell(splice(ends[0], NULL, own, NULL, 7, 0));
+    tell(splice(ends[0], NULL, own, NULL, 100, 0));
+    tell(lseek(own, 0, SEEK_CUR));
+    char bytes[20], first[8], second[8];
+    tell(pread(own, bytes, 14, file_bytes + 7500));
+    tell(memcmp(bytes, "through a pipe", 14));
+    struct iovec out[] = {{"ab", 2}, {"cde", 3}}, in[] = {{first, 8}, {second, 8}};
+    struct mmsghdr sent[] = {{{.msg_iov = out, .msg_iovlen = 2}, 0},
+                             {{.msg_iov = out, .msg_iovlen = 1}, 0}};
+    struct mmsghdr got[] = {{{.msg_iov = in, .msg_iovlen = 1}, 0},
+                            {{.msg_iov = in + 1, .msg_iovlen = 1}, 0}};
+    tell(sendmmsg(sockets[0], sent, 2, 0));
+    tell(recvmmsg(sockets[1], got, 2, 0, NULL));
+    tell(got[0].msg_len * 10 + got[1].msg_len);
+    tell(first[4] == 'e' && second[1] == 'b');
+    struct iovec parts[] = {{bytes, 5}, {bytes + 5, 6}};
+    tell(preadv2(of_main, parts, 2, 20, 0));
+    tell(bytes[10] == 'x');
+    tell(pwritev2(of_main, parts, 2, -1, 0));
+    struct statx status;
+    tell(statx(of_main, "", AT_EMPTY_PATH, STATX_SIZE, &status));
+    tell(status.stx_size);
+    tell(fchownat(of_main, "", -1, -1, AT_EMPTY_PATH));
+    tell(ioctl(of_main, FIOCLEX));
+    tell(fcntl(of_main, F_GETFD));
+    close(own);
+}
+
+static void two_nodes(void) {
+    const int of_main = temporary();
+    int ends[2], sockets[2], own[2] = {-1, -1}, received = -1;
+    char text[10] = "";
+    if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) != 0) exit(2);
+    lseek(of_main, 0, SEEK_SET);
+#pragma omp parallel
+    {
+        if (is_last()) {
+            call_on_two(of_main, ends, sockets);
+            // A descriptor that comes with a message is known to all, as any other of its node's.
+            int pair[2];
+            if (pipe(own) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) exit(2);
+            send_along(pair[0], own[1]);
+            received = receive(pair[1]);
+        }
+#pragma omp barrier
+        if (is_first()) {
+            fd_set wanted;
+            FD_ZERO(&wanted);
+            FD_SET(own[0], &wanted);
+            FD_SET(ends[0], &wanted);
+            struct timeval now = {0, 0};
+            tell(select(FD_SETSIZE, &wanted, NULL, NULL, &now));
+            tell(write(received, "received", 8));
+            FD_SET(own[0], &wanted);
+            tell(select(FD_SETSIZE, &wanted, NULL, NULL, &now));
+            tell(read(own[0], text, 8));
+            tell(strcmp(text, "received"));
+        }
+    }
+    print_lines();
+}
+
+/// So many that they do not fit an fd_set with those of all nodes: each is a file of its own.
+static void many(void) {
+    enum { count = 700 };
+    static int made[count];
+    long sum = 0;
+    struct rlimit limit = {2000, 2000};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 800) return;
+    for (int i = 0; i < count; ++i) {
+        char name[] = "many";
+        made[i] = memfd_create(name, 0);
+        if (write(made[i], &i, sizeof i) != sizeof i) perror("write");
+    }
+#pragma omp parallel for schedule(static, 1) reduction(+ : sum)
+    for (int i = 0; i < count; ++i) {
+        int number = -1, own = open("/dev/zero", O_RDONLY);
+        if (pread(made[i], &number, sizeof number, 0) == sizeof number) sum += number == i;
+        if (read(own, &number, sizeof number) == sizeof number) sum += 1000 * (number == 0);
+        close(own);
+    }
+    for (int i = 0; i < count; ++i) close(made[i]);
+    printf("many %ld\n", sum);
+}
+
 int main(int argc, char** argv) {
-    (void)argv;
-    if (argc > 1) duplicate_onto_main();
+    if (argc > 1) refused(argv[1]);
     if (argc > 1) return 0;
+    two_nodes();
+    many();
     all_on_others();
     serve();
     messages();

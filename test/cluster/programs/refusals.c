@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(what, "request") == 0) {
 #pragma omp parallel
         if (omp_get_thread_num() == omp_get_num_threads() - 1) {
-            int flags = 0;
-            outcome = ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0;
+            struct fsxattr attributes;
+            outcome = ioctl(fd, FS_IOC_FSGETXATTR, &attributes) != 0;
             error = errno;
         }
     } else if (strcmp(what, "huge") == 0) {

@@ -16,7 +16,9 @@ constexpr std::uint16_t stat_bytes = 144, statfs_bytes = 120, statx_bytes = 256,
                         epoll_bytes = 12, queue_bytes = 64, control_bytes = 256,
                         scheduling_bytes = 56, sembuf_bytes = 6, ipc_bytes = 128;
 
-constexpr std::uint16_t pidfd_open = 434;  // newer than the oldest headers
+// Newer than the oldest headers.
+constexpr std::uint16_t pidfd_send_signal = 424, pidfd_open = 434, pidfd_getfd = 438,
+                        epoll_pwait2 = 441, memfd_secret = 447;
 
 /// A call whose argument 0 is a descriptor.
 constexpr SystemCall on(std::uint16_t number, Touch a = {}, Touch b = {}, Touch c = {},
@@ -79,6 +81,7 @@ constexpr SystemCall rows[] = {
     on(SYS_fgetxattr, {1, text}, {2, out, 1, 3}),
     on(SYS_fsetxattr, {1, text}, {2, in, 1, 3}),
     on(SYS_flistxattr, {1, out, 1, 2}),
+    on(SYS_fremovexattr, {1, text}),
     from(SYS_dup),
 
     // Paths. The *at calls may name a directory by argument 0, or by AT_FDCWD.
@@ -125,7 +128,11 @@ constexpr SystemCall rows[] = {
     plain(SYS_getxattr, {0, text}, {1, text}, {2, out, 1, 3}),
     plain(SYS_lgetxattr, {0, text}, {1, text}, {2, out, 1, 3}),
     plain(SYS_setxattr, {0, text}, {1, text}, {2, in, 1, 3}),
+    plain(SYS_lsetxattr, {0, text}, {1, text}, {2, in, 1, 3}),
     plain(SYS_listxattr, {0, text}, {1, out, 1, 2}),
+    plain(SYS_llistxattr, {0, text}, {1, out, 1, 2}),
+    plain(SYS_removexattr, {0, text}, {1, text}),
+    plain(SYS_lremovexattr, {0, text}, {1, text}),
     plain(SYS_execve, {0, text}, {1, texts}, {2, texts}),
     plain(SYS_execveat, {1, text}, {2, texts}, {3, texts}),
 
@@ -161,6 +168,7 @@ constexpr SystemCall rows[] = {
     on(SYS_epoll_ctl, {3, in, epoll_bytes}),
     on(SYS_epoll_wait, {1, out, epoll_bytes, 2}),
     on(SYS_epoll_pwait, {1, out, epoll_bytes, 2}, {4, in, mask_bytes}),
+    on(epoll_pwait2, {1, out, epoll_bytes, 2}, {3, in, time_bytes}, {4, in, mask_bytes}),
     opening(SYS_eventfd2),
     opening(SYS_timerfd_create),
     on(SYS_timerfd_settime, {2, in, 32}, {3, out, 32}),
@@ -170,12 +178,16 @@ constexpr SystemCall rows[] = {
     on(SYS_inotify_add_watch, {1, text}),
     on(SYS_inotify_rm_watch),
     opening(SYS_eventfd),
-    opening(SYS_signalfd, {1, in, mask_bytes}),
-    opening(SYS_signalfd4, {1, in, mask_bytes}),
+    from(SYS_signalfd, {1, in, mask_bytes}),
+    from(SYS_signalfd4, {1, in, mask_bytes}),
     opening(SYS_fanotify_init),
     opening(SYS_userfaultfd),
     opening(SYS_perf_event_open, {0, in, 112}),
     opening(pidfd_open),
+    from(pidfd_getfd),
+    on(pidfd_send_signal, {2, in, siginfo_bytes}),
+    opening(memfd_secret),
+    on(SYS_fanotify_mark, {4, text}),
     opening(SYS_mq_open, {0, text}, {3, in, queue_bytes}),
     on(SYS_mq_timedsend, {1, in, 1, 2}, {4, in, time_bytes}),
     on(SYS_mq_timedreceive, {1, out, 1, 2}, {3, out, 4}, {4, in, time_bytes}),

@@ -305,7 +305,7 @@ void note_standard(const SystemCall& row, const CallArguments& arguments, long r
     if (is_standard(onto) || !is_node_process() || !system_calls_are_examined()) return owner;
     const NodeId self = world()->job.self, has = owner.value_or(self);
     const auto named = node_of_number(static_cast<int>(onto));
-    if (!named || *named == has || has.value == 0) return owner;
+    if (!named || *named == has || (has.value == 0 && self.value == 0)) return owner;
     die(exit_environment,
         "dup2 of descriptor %ld, which node %u has, onto %ld: all nodes would look for that on "
         "node %u. Use dup, do it outside of parallel regions, or run on one node (-n 1)",
@@ -367,9 +367,9 @@ long perform(long number, const CallArguments& asked) noexcept {
     if (const auto owner = foreign_owner(*row, arguments)) {
         return perform_on_owner(*owner, number, arguments);
     }
-    if (foreign_owner(second_descriptor(number, arguments)))
-        return refuse_to_join(number, arguments);
+    if (foreign_owner(second_descriptor(number, arguments))) return join_nodes(number, arguments);
     if (const auto waited = wait_elsewhere(number, arguments)) return *waited;
+    refuse_to_pass(number, arguments);
     std::optional<ClosingFile> closing;
     if (number == SYS_close) closing.emplace(a[0]);
     long result;
@@ -384,6 +384,7 @@ long perform(long number, const CallArguments& asked) noexcept {
         if (result > 0 && !buffers.is_empty())
             result = finish_transfer(buffers, number, arguments, result);
         if (result == 0) number_both_ends(number, arguments);
+        number_received(number, arguments, result);
     }
     note_standard(*row, arguments, result);
     return makes_descriptor(*row, arguments) ? number_new_descriptor(result) : result;

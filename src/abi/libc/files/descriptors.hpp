@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: tells by a descriptor's number which node opened it.
-// Invariant: node r numbers what it opens for the program from r times the width on, so a number
-// means one file wherever it is used. Node 0's are the numbers of a bare run. 0, 1 and 2 are each
-// node's own until the program replaces them (standard_streams.hpp).
+// Invariant: each node has numbers of its own for what it opens for the program, first some of
+// those that fit an fd_set, so a number means one file wherever it is used. Node 0's first ones are
+// those of a bare run. 0, 1 and 2 are each node's own until the program replaces them
+// (standard_streams.hpp).
 #pragma once
 
 #include <optional>

@@ -52,7 +52,8 @@ std::int64_t path_of(long descriptor, std::byte* data, std::size_t bytes) noexce
 }
 
 bool makes_descriptor(std::int64_t number, const CallArguments& words) noexcept {
-    return number == SYS_dup || number == SYS_accept || number == SYS_accept4 ||
+    const SystemCall* const row = find_system_call(number);
+    return (row != nullptr && row->opens) ||
            (number == SYS_fcntl && (words.word[1] == F_DUPFD || words.word[1] == F_DUPFD_CLOEXEC));
 }
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/files/packed_calls.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
@@ -137,17 +139,118 @@ void copy_entries(const msghdr& message, std::byte* room, std::size_t bytes, boo
     }
 }
 
+/// sendmmsg and recvmmsg, a message at a time.
+long transfer_messages(NodeId owner, long number, const CallArguments& given) noexcept {
+    const bool sends = number == SYS_sendmmsg;
+    if (!sends && given.word[4] != 0) return refuse_on_owner(owner, number, given);
+    auto* const messages = pointer<mmsghdr>(given.word[1]);
+    const auto count = static_cast<unsigned>(given.word[2]);
+    const bool waits_for_one = !sends && (given.word[3] & MSG_WAITFORONE) != 0;
+    for (unsigned i = 0; i < count; ++i) {
+        const long flags = (given.word[3] & ~long{MSG_WAITFORONE}) |
+                           (waits_for_one && i > 0 ? long{MSG_DONTWAIT} : 0);
+        const CallArguments one{{given.word[0], dsm::kernel::as_word(&messages[i].msg_hdr), flags}};
+        const long result = carry_socket_transfer(owner, sends ? SYS_sendmsg : SYS_recvmsg, one);
+        if (result < 0) return i > 0 ? static_cast<long>(i) : result;
+        messages[i].msg_len = static_cast<unsigned>(result);
+    }
+    return static_cast<long>(count);
+}
+
+/// Calls `visit` for each descriptor that goes along with a message.
+template <class Visit>
+void for_each_passed(msghdr& message, Visit&& visit) noexcept {
+    if (message.msg_control == nullptr) return;
+    for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
+         each = CMSG_NXTHDR(&message, each)) {
+        if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) visit(CMSG_DATA(each) + i * sizeof(int));
+    }
+}
+
+/// The same for all messages of a call that sends or receives them.
+template <class Visit>
+void for_each_passed(long number, const CallArguments& given, long messages,
+                     Visit&& visit) noexcept {
+    if (number == SYS_sendmsg || number == SYS_recvmsg) {
+        if (auto* const message = pointer<msghdr>(given.word[1])) for_each_passed(*message, visit);
+        return;
+    }
+    auto* const batch = pointer<mmsghdr>(given.word[1]);
+    for (long i = 0; batch != nullptr && i < messages; ++i)
+        for_each_passed(batch[i].msg_hdr, visit);
+}
+
+/// A call that copies from one descriptor to another.
+struct Copy {
+    long from, to;
+    long* from_place;  ///< instead of where the file stands, which stays then
+    long* to_place;
+    std::size_t bytes;
+    bool is_whole;  ///< a part is no answer
+};
+
+std::optional<Copy> copy_of(long number, const CallArguments& given) noexcept {
+    const long* const a = given.word;
+    if (number == SYS_sendfile)
+        return Copy{a[1], a[0], pointer<long>(a[2]), nullptr, static_cast<std::size_t>(a[3]), true};
+    const bool splices = number == SYS_splice && (a[5] & SPLICE_F_NONBLOCK) == 0;
+    if (!splices && number != SYS_copy_file_range) return std::nullopt;
+    return Copy{a[0],
+                a[2],
+                pointer<long>(a[1]),
+                pointer<long>(a[3]),
+                static_cast<std::size_t>(a[4]),
+                number == SYS_copy_file_range};
+}
+
+/// @return how many bytes, or the negated error number if none
+long write_piece(const Copy& copy, const std::byte* piece, std::size_t bytes) noexcept {
+    std::size_t done = 0;
+    while (done < bytes) {
+        CallArguments words{
+            {copy.to, dsm::kernel::as_word(piece + done), static_cast<long>(bytes - done)}};
+        if (copy.to_place != nullptr) words.word[3] = *copy.to_place;
+        const long put =
+            perform_system_call(copy.to_place == nullptr ? SYS_write : SYS_pwrite64, words);
+        if (put <= 0) return done > 0 ? static_cast<long>(done) : put;
+        if (copy.to_place != nullptr) *copy.to_place += put;
+        done += static_cast<std::size_t>(put);
+    }
+    return static_cast<long>(done);
+}
+
+long copy_through_memory(const Copy& copy) noexcept {
+    constexpr std::size_t piece_max = std::size_t{64} << 10;
+    const std::unique_ptr<std::byte[]> piece(new (std::nothrow) std::byte[piece_max]);
+    if (!piece) return -ENOMEM;
+    std::size_t done = 0;
+    while (done < copy.bytes) {
+        const auto wanted = static_cast<long>(std::min(copy.bytes - done, piece_max));
+        CallArguments words{{copy.from, dsm::kernel::as_word(piece.get()), wanted}};
+        if (copy.from_place != nullptr) words.word[3] = *copy.from_place;
+        const long got =
+            perform_system_call(copy.from_place == nullptr ? SYS_read : SYS_pread64, words);
+        if (got <= 0) return done > 0 ? static_cast<long>(done) : got;
+        const long put = write_piece(copy, piece.get(), static_cast<std::size_t>(got));
+        if (copy.from_place != nullptr && put > 0) *copy.from_place += put;
+        if (copy.from_place == nullptr && put < got)  // what was not written is still to be read
+            perform_system_call(SYS_lseek, {{copy.from, std::max(put, 0L) - got, SEEK_CUR}});
+        if (put < 0) return done > 0 ? static_cast<long>(done) : put;
+        done += static_cast<std::size_t>(put);
+        if (put < got || !copy.is_whole) break;
+    }
+    return static_cast<long>(done);
+}
+
 }  // namespace
 
 long refuse_on_owner(NodeId owner, long number, const CallArguments& given) noexcept {
-    constexpr unsigned lines_max = 16;  // a program that goes on regardless need not drown its own
-    static constinit std::atomic<unsigned> lines{0};
-    if (lines.fetch_add(1, std::memory_order_relaxed) < lines_max) {
-        say("descriptor %d belongs to node %u: system call %lu on it refused here. Make it on the "
-            "node that opened it, or open the file here",
-            static_cast<int>(given.word[0]), owner.value, static_cast<unsigned long>(number));
-    }
-    return -EBADF;
+    die(exit_environment,
+        "descriptor %d belongs to node %u: system call %lu on it refused here. Make it on the node "
+        "that opened it, open the file here, or run on one node (-n 1)",
+        static_cast<int>(given.word[0]), owner.value, static_cast<unsigned long>(number));
 }
 
 long carry_over(NodeId owner, const SystemCall& row, const CallArguments& given) noexcept {
@@ -161,6 +264,8 @@ long carry_over(NodeId owner, const SystemCall& row, const CallArguments& given)
 
 long carry_socket_transfer(NodeId owner, long number, const CallArguments& given) noexcept {
     if (number == SYS_sendto || number == SYS_recvfrom) return transfer(owner, number, given);
+    if (number == SYS_sendmmsg || number == SYS_recvmmsg)
+        return transfer_messages(owner, number, given);
     auto* const message = pointer<msghdr>(given.word[1]);
     if (message == nullptr) return -EFAULT;
     if (message->msg_controllen != 0) return refuse_on_owner(owner, number, given);
@@ -196,12 +301,38 @@ int second_descriptor(long number, const CallArguments& given) noexcept {
     }
 }
 
-long refuse_to_join(long number, const CallArguments& given) noexcept {
-    if (number == SYS_copy_file_range) return -EXDEV;
-    if (number == SYS_sendfile || number == SYS_splice || number == SYS_tee) return -EINVAL;
-    const auto first = foreign_owner(static_cast<int>(given.word[0]));
-    const auto second = foreign_owner(second_descriptor(number, given));
-    return refuse_on_owner(first.value_or(second.value_or(world()->job.self)), number, given);
+long join_nodes(long number, const CallArguments& given) noexcept {
+    if (const auto copy = copy_of(number, given)) return copy_through_memory(*copy);
+    const int first = static_cast<int>(given.word[0]), second = second_descriptor(number, given);
+    const NodeId self = world()->job.self;
+    die(exit_environment,
+        "descriptor %d belongs to node %u and %d to node %u: system call %lu on both refused. Open "
+        "both on one node, outside of parallel regions, or run on one node (-n 1)",
+        first, foreign_owner(first).value_or(self).value, second,
+        foreign_owner(second).value_or(self).value, static_cast<unsigned long>(number));
+}
+
+void refuse_to_pass(long number, const CallArguments& given) noexcept {
+    if (number != SYS_sendmsg && number != SYS_sendmmsg) return;
+    for_each_passed(number, given, given.word[2], [&](const unsigned char* at) {
+        int fd;
+        std::memcpy(&fd, at, sizeof fd);
+        if (const auto owner = foreign_owner(fd))
+            die(exit_environment,
+                "descriptor %d belongs to node %u: a message of this node cannot take it along. "
+                "Send it on that node, or run on one node (-n 1)",
+                fd, owner->value);
+    });
+}
+
+void number_received(long number, const CallArguments& given, long result) noexcept {
+    if (result < 0 || (number != SYS_recvmsg && number != SYS_recvmmsg)) return;
+    for_each_passed(number, given, result, [](unsigned char* at) {
+        int fd;
+        std::memcpy(&fd, at, sizeof fd);
+        fd = static_cast<int>(number_new_descriptor(fd));
+        std::memcpy(at, &fd, sizeof fd);
+    });
 }
 
 }  // namespace hiroba::abi

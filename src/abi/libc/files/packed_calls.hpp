@@ -10,20 +10,26 @@
 
 namespace hiroba::abi {
 
-/// One line for the first few calls that cannot be carried over. @return -EBADF
-long refuse_on_owner(NodeId owner, long number, const CallArguments& given) noexcept;
+/// Ends the job: what cannot be carried over would fail where one process would not.
+[[noreturn]] long refuse_on_owner(NodeId owner, long number, const CallArguments& given) noexcept;
 
 /// A call whose memory `row` describes, on `owner`.
 long carry_over(NodeId owner, const SystemCall& row, const CallArguments& given) noexcept;
 
-/// sendto, recvfrom, sendmsg and recvmsg. Without ancillary data, which names descriptors.
+/// sendto, recvfrom, sendmsg, recvmsg, sendmmsg and recvmmsg. Without ancillary data, which names
+/// descriptors.
 long carry_socket_transfer(NodeId owner, long number, const CallArguments& given) noexcept;
 
 /// The second descriptor of a call, or -1: of sendfile, splice, epoll_ctl and their kin.
 int second_descriptor(long number, const CallArguments& given) noexcept;
 
-/// What such a call gives where its two descriptors are of different nodes: what the kernel gives
-/// for files that it cannot join, where programs expect that, or EBADF with a line.
-long refuse_to_join(long number, const CallArguments& given) noexcept;
+/// Such a call where its two descriptors are of different nodes: copies the bytes through memory,
+/// or ends the job.
+long join_nodes(long number, const CallArguments& given) noexcept;
+
+/// Ends the job where a message of this node's sends another node's descriptor along.
+void refuse_to_pass(long number, const CallArguments& given) noexcept;
+/// Gives descriptors that have come along with a message this node's numbers.
+void number_received(long number, const CallArguments& given, long result) noexcept;
 
 }  // namespace hiroba::abi

@@ -128,6 +128,15 @@ long read_entries(NodeId owner, long number, CallArguments given) noexcept {
     return ask(owner, number, given, 1, bytes);
 }
 
+/// Requests of files, disks and terminals whose number tells of a plain word.
+Touch memory_of_number(std::uint32_t request) noexcept {
+    const std::uint32_t type = _IOC_TYPE(request), bytes = _IOC_SIZE(request);
+    const bool is_known = type == 'f' || type == 'v' || type == 'T' || type == 0x12;
+    if (is_known && _IOC_DIR(request) != _IOC_NONE && bytes <= sizeof(long))
+        return {2, Use::out, static_cast<std::uint16_t>(bytes)};
+    return {2, Use::texts};  // which no message has room for
+}
+
 /// What fcntl() and ioctl() use depends on the request. An address of none where nobody knows.
 Touch memory_of_request(long number, const CallArguments& given) noexcept {
     if (number == SYS_fcntl) {
@@ -153,13 +162,25 @@ Touch memory_of_request(long number, const CallArguments& given) noexcept {
         }
     }
     switch (given.word[1]) {
-        case TCGETS: return {2, Use::out, termios_bytes};
-        case TIOCGWINSZ: return {2, Use::out, sizeof(winsize)};
+        case TCGETS:
+        case TCSETS:
+        case TCSETSW:
+        case TCSETSF: return {2, Use::out, termios_bytes};
+        case TIOCGWINSZ:
+        case TIOCSWINSZ: return {2, Use::out, sizeof(winsize)};
+        case FIOCLEX:
+        case FIONCLEX:
+        case TCFLSH:
+        case TCSBRK:
+        case TCXONC: return {};
         case FIONREAD:
         case FIONBIO:
         case FIOASYNC:
+        case TIOCGPGRP:
+        case TIOCSPGRP:
+        case TIOCGSID:
         case TIOCOUTQ: return {2, Use::out, sizeof(int)};
-        default: return {2, Use::texts};  // which no message has room for
+        default: return memory_of_number(static_cast<std::uint32_t>(given.word[1]));
     }
 }
 
@@ -171,19 +192,35 @@ long perform_request(NodeId owner, long number, const CallArguments& given) noex
 }
 
 long perform_status(NodeId owner, long number, CallArguments given) noexcept {
-    if (number == SYS_newfstatat) {
-        const auto* const path = reinterpret_cast<const char*>(bytes_at(given.word[1]));
-        if (path == nullptr || *path != '\0') return refuse_on_owner(owner, number, given);
-        given.word[1] = given.word[2];
-    }
+    if (number == SYS_newfstatat) given.word[1] = given.word[2];  // its path is empty
     return ask(owner, SYS_fstat, given, 1, stat_bytes);
+}
+
+/// As the owner names the directory.
+long change_directory(NodeId owner, const CallArguments& given) noexcept {
+    char path[PATH_MAX];
+    const std::int64_t length =
+        world()->files->call(owner, static_cast<std::int64_t>(StreamCall::path), given, -1, {},
+                             {reinterpret_cast<std::byte*>(path), sizeof path - 1});
+    if (length < 0) return static_cast<long>(length);
+    path[length] = '\0';
+    return dsm::kernel_call(SYS_chdir, path);
+}
+
+/// preadv2 and pwritev2, whose offset may be none.
+long transfer_vector_with_flags(NodeId owner, long number, const CallArguments& given) noexcept {
+    if (given.word[5] != 0) return refuse_on_owner(owner, number, given);
+    const bool writes = number == SYS_pwritev2;
+    if (given.word[3] == -1)
+        return transfer_vector(owner, writes ? SYS_write : SYS_read, given, false);
+    return transfer_vector(owner, writes ? SYS_pwrite64 : SYS_pread64, given, true);
 }
 
 }  // namespace
 
 long perform_on_owner(NodeId owner, long number, const CallArguments& given) noexcept {
     const int second = second_descriptor(number, given);
-    if (second >= 0 && foreign_owner(second) != owner) return refuse_to_join(number, given);
+    if (second >= 0 && foreign_owner(second) != owner) return join_nodes(number, given);
     switch (number) {
         case SYS_read:
         case SYS_write:
@@ -193,8 +230,12 @@ long perform_on_owner(NodeId owner, long number, const CallArguments& given) noe
         case SYS_writev: return transfer_vector(owner, SYS_write, given, false);
         case SYS_preadv: return transfer_vector(owner, SYS_pread64, given, true);
         case SYS_pwritev: return transfer_vector(owner, SYS_pwrite64, given, true);
+        case SYS_preadv2:
+        case SYS_pwritev2: return transfer_vector_with_flags(owner, number, given);
         case SYS_sendto:
         case SYS_recvfrom:
+        case SYS_sendmmsg:
+        case SYS_recvmmsg:
         case SYS_sendmsg:
         case SYS_recvmsg: return carry_socket_transfer(owner, number, given);
         case SYS_fstat:
@@ -204,7 +245,7 @@ long perform_on_owner(NodeId owner, long number, const CallArguments& given) noe
         case SYS_fcntl:
         case SYS_ioctl: return perform_request(owner, number, given);
         case SYS_vmsplice: return transfer_pages(owner, given);
-        case SYS_fchdir: return refuse_on_owner(owner, number, given);  // another process's
+        case SYS_fchdir: return change_directory(owner, given);
         default: return carry_over(owner, *find_system_call(number), given);
     }
 }
