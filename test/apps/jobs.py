@@ -76,6 +76,70 @@ model = HistGradientBoostingRegressor(max_iter=20, random_state=1).fit(x, y)
 print("boosting %.8e" % model.predict(x).sum())
 print("neighbours %d" % KNeighborsClassifier(3).fit(x, (y > 1.5)).predict(x).sum())
 """
+TORCH = """
+import torch
+torch.manual_seed(3)
+a = torch.rand(300, 200, dtype=torch.float64)
+print("product %.8e" % (a @ a.T).sum().item())
+x = torch.rand(64, 20)
+y = (x.sum(1, keepdim=True) > 10).float()
+net = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.ReLU(), torch.nn.Linear(50, 1))
+descent = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(10):
+    descent.zero_grad()
+    loss = torch.nn.functional.mse_loss(net(x), y)
+    loss.backward()
+    descent.step()
+print("loss %.4f" % loss.item())
+"""
+PSI4 = """
+memory 500 mb
+molecule {
+O
+H 1 0.96
+H 1 0.96 2 104.5
+}
+set basis 6-31g
+set scf_type pk
+print("energy %.8f" % energy("scf"))
+"""
+CP2K = """
+&GLOBAL
+  PROJECT h2
+  RUN_TYPE ENERGY
+  PRINT_LEVEL LOW
+&END GLOBAL
+&FORCE_EVAL
+  METHOD Quickstep
+  &DFT
+    BASIS_SET_FILE_NAME /usr/share/cp2k/BASIS_SET
+    POTENTIAL_FILE_NAME /usr/share/cp2k/POTENTIAL
+    &MGRID
+      CUTOFF 100
+    &END MGRID
+    &XC
+      &XC_FUNCTIONAL PADE
+      &END XC_FUNCTIONAL
+    &END XC
+    &SCF
+      MAX_SCF 10
+    &END SCF
+  &END DFT
+  &SUBSYS
+    &CELL
+      ABC 6.0 6.0 6.0
+    &END CELL
+    &COORD
+      H 0.0 0.0 0.0
+      H 0.0 0.0 0.74
+    &END COORD
+    &KIND H
+      BASIS_SET SZV-GTH-PADE
+      POTENTIAL GTH-PADE-q1
+    &END KIND
+  &END SUBSYS
+&END FORCE_EVAL
+"""
 R = """
 set.seed(4)
 a <- matrix(runif(200 * 150), 200)
@@ -168,6 +232,14 @@ def all_jobs():
             script("job.py", SCIPY), tolerance=1e-6),
         Job("scikit-learn", ["python3-sklearn", "libopenblas0-openmp"], PYTHON, lambda n: ["job.py"],
             script("job.py", SKLEARN), tolerance=1e-6),
+        Job("torch", ["python3-torch"], PYTHON, lambda n: ["job.py"], script("job.py", TORCH), tolerance=1e-6),
+        Job("Psi4", ["psi4"], PYTHON, lambda n: ["/usr/bin/psi4", "in.dat", "out.dat", "-n", str(n)],
+            script("in.dat", PSI4), tolerance=1e-6),
+        Job("CP2K", ["cp2k"], "cp2k.psmp", lambda n: ["-i", "h2.inp"], script("h2.inp", CP2K),
+            noise=r"^(?!.*ENERGY\|)", tolerance=1e-6,  # its daemon, and OpenCL by hwloc, are Open MPI's
+            environment={"OMPI_MCA_ess_singleton_isolated": "1", "HWLOC_COMPONENTS": "-opencl"}),
+        Job("RawTherapee", ["rawtherapee", "graphicsmagick"], "rawtherapee-cli",
+            lambda n: ["-q", "-Y", "-t", "-o", "out.tif", "-c", "in.tif"], write_tif, ["out.tif"], noise="^"),
         Job("R on OpenBLAS", ["r-base-core", "libopenblas0-openmp"], R_PROGRAM, lambda n: R_ARGUMENTS,
             script("job.R", R), tolerance=1e-6, environment=R_ENVIRONMENT),
         Job("data.table", ["r-cran-data.table"], R_PROGRAM, lambda n: R_ARGUMENTS,
@@ -212,3 +284,8 @@ def convert(*arguments):
 def write_png(folder):
     write_picture(folder)
     convert(folder / "in.ppm", folder / "in.png")
+
+
+def write_tif(folder):
+    write_picture(folder)
+    convert(folder / "in.ppm", folder / "in.tif")

@@ -8,8 +8,9 @@
     run.py --hiroba build/bin/hiroba --table docs/results/debian_applications.csv
 
 A job is right when its status is 0 and all that it prints and writes is as alone with as many threads: words equal,
-numbers within the job's tolerance. It is also run alone twice: what differs there is no result, and says so. Whether each node had work is not asked: what such
-programs do on small inputs may have no region. Times are of the whole run, start included, on whatever the machine does
+numbers within the job's tolerance. It is also run alone twice: what differs there is no result, and says so. A
+row tells what hiroba said of nodes without work, which is no fault: what such programs do on small inputs may have no
+region, or stay where it takes less time. Times are of the whole run, start included, on whatever the machine does
 besides: no figures of speed.
 """
 import argparse
@@ -113,9 +114,18 @@ def judge(job, options):
             wrong = compare(bare, spread, job)
             if wrong and compare(bare, run(job, command, folder, team, options.limit), job):
                 wrong = "differs alone, too, from run to run"
-            row[title] = wrong or f"as alone, {spread.seconds:.1f} s"
+            row[title] = wrong or f"as alone, {spread.seconds:.1f} s{idle(spread.err)}"
             print(f"{'FAIL' if wrong else 'ok  '} {job.name}, {title}: {row[title]}", flush=True)
         return row
+
+
+def idle(err):
+    """What hiroba said of nodes that had no work, in short."""
+    text = err.decode(errors="replace")
+    notes = [f"{which} without a region" for which in re.findall(r"hiroba: (nodes? \d+(?: to \d+)?) ran no", text)]
+    if re.search(r"^hiroba: .* stayed on node 0", text, re.MULTILINE):
+        notes.append("some regions stayed on node 0")
+    return "".join(f"; {note}" for note in notes)
 
 
 def commit():
