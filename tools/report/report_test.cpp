@@ -206,6 +206,48 @@ TEST_F(Report, tells_of_a_busy_machine_and_not_of_balance_where_nobody_waits) {
     EXPECT_NE(report_text(analysis).find(analysis.busy), std::string::npos);
 }
 
+std::vector<std::string> illnesses_of(const Recording& recording) {
+    std::vector<std::string> found;
+    for (const Advice& each : analyse(recording).advice) found.push_back(each.illness);
+    return found;
+}
+
+class RegionReport : public Report {
+protected:
+    /// Of regions in each of which both threads compute for 100 us. The join takes so many
+    /// microseconds, and a hundred times as many in each eighth.
+    std::vector<std::string> illnesses(std::uint64_t join_us) {
+        WrittenNode first(0), second(1);
+        first.add(0, RecordKind::member, 0);
+        second.add(0, RecordKind::member, 1);
+        first.add(0, RecordKind::program, 1);
+        std::uint64_t at = 10;
+        for (std::uint64_t region = 1; region <= 24; ++region) {
+            const std::uint64_t computed = region * 100'000;
+            first.span(at, at + 5, RecordKind::fork, region);
+            second.span(at - 10, at + 5, RecordKind::idle, region - 1);
+            for (WrittenNode* const node : {&first, &second}) {
+                node->add(at + 5, RecordKind::region, region,
+                          std::uint64_t{node == &second} | std::uint64_t{2} << 32,
+                          computed - 100'000);
+                node->add(at + 105, RecordKind::ends, region, 0, computed);
+            }
+            const std::uint64_t join = join_us * (region % 8 == 0 ? 100 : 1);
+            first.span(at + 105, at + 105 + join, RecordKind::join, region);
+            at += 105 + join + 10;
+        }
+        first.add(at, RecordKind::program, 0);
+        first.write(path_);
+        second.write(path_);
+        return illnesses_of(recording());
+    }
+};
+
+TEST_F(RegionReport, few_joins_that_lost_their_core_make_no_region_too_small) {
+    EXPECT_EQ(illnesses(200), std::vector<std::string>{"regions too small"});
+    EXPECT_EQ(illnesses(40), std::vector<std::string>{});
+}
+
 TEST_F(Report, shows_clocks_of_hosts_so_that_nobody_leaves_before_all_have_come) {
     WrittenNode first(0), second(1);
     second.move_to_host(2, 7'777 * us);

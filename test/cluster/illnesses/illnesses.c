@@ -148,7 +148,7 @@ static double small_regions(int cured) {
 static double hot_lock(int cured) {
     double all = 0;
 #pragma omp parallel
-    for (int step = 0; step < 200; ++step) {
+    for (int step = 0; step < 800; ++step) {
         double value = 0;
         if (cured) {
             for (long i = 0; i < 20000; ++i) value += work(i + step);
@@ -240,7 +240,7 @@ static double constants_beside(int cured) {
         for (int i = 0; i < entries; ++i)
             together[t].values[i] = tables_alone[t].values[i] = work(i + t);
 #pragma omp parallel reduction(+ : all)
-    for (int step = 0; step < 120; ++step) {
+    for (int step = 0; step < 300; ++step) {
         for (int t = omp_get_thread_num(); t < tables; t += omp_get_num_threads())
             *(cured ? &steps_alone.steps[t] : &together[t].step) = step;
 #pragma omp barrier
@@ -306,7 +306,7 @@ static double stack_arrays(int cured) {
 
 // --- loops that deal out anew --------------------------------------------------------------------
 
-enum { again_elements = 1 << 18 };
+enum { again_elements = 1 << 20 };
 static double again[again_elements];
 
 static double dynamic_again(int cured) {
