@@ -64,7 +64,6 @@ def other_paths(bench):
 
 def copied(bench):
     """--copy brings hiroba and a program that the hosts lack, and takes them away again."""
-    before = set(pathlib.Path("/tmp").glob("hiroba-copy-*"))
     seen = bench.folder / "seen"
     # The hosts of this bench share a disk: what the agents are is looked at instead.
     execute = wrapper(bench, "looks", f"""
@@ -84,7 +83,9 @@ def copied(bench):
     for agent, *libraries in agents:
         if lacking := runtime - set(libraries):
             yield f"{agent} has no {sorted(lacking)}"
-    if left := set(pathlib.Path("/tmp").glob("hiroba-copy-*")) - before:
+    # This job's: the agents' folders, and the launcher's, whose name these begin with.
+    folders = {pathlib.Path(agent[0]).parts[2] for agent in agents}
+    if left := [path for path in pathlib.Path("/tmp").glob("hiroba-copy-*") if any(folder.startswith(path.name) for folder in folders)]:
         yield f"{left} is left"
 
 

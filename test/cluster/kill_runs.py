@@ -94,10 +94,9 @@ def is_alive(pid, program):
 
 
 def shared_memory(processes):
-    """What other programs of the machine share comes and goes meanwhile: files under our name, but
-    for those of test/memory_programs, and segments of System V that `processes` made."""
-    files = {one for one in os.listdir("/dev/shm")
-             if "hiroba" in one and not one.startswith("hiroba-oracle-")}
+    """What other programs of the machine share comes and goes meanwhile: files under our name, and segments of System V
+    that `processes` made."""
+    files = {one for one in os.listdir("/dev/shm") if "hiroba" in one}
     segments = pathlib.Path("/proc/sysvipc/shm")
     lines = segments.read_text().splitlines()[1:] if segments.exists() else []
     creator = 4  # key, number, mode, size, process that made it

@@ -25,7 +25,7 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 
 def shared_files():
-    """Names of hiroba's files in shared memory."""
+    """Names of hiroba's files in shared memory. No job makes any; what a test's own program shares has another name."""
     return {name for name in os.listdir("/dev/shm") if "hiroba" in name}
 
 

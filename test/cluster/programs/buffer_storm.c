@@ -30,13 +30,13 @@ int main(void) {
     struct itimerval every = {{0, 200}, {0, 200}};
     setitimer(ITIMER_REAL, &every, NULL);
     long wrong = 0;
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < rounds || handled <= 10; ++round) {
 #pragma omp parallel
         for (int i = 0; i < pages; ++i) shared[i * page + 200 + omp_get_thread_num()] = (char)round;
         for (int i = 0; i < pages; ++i) wrong += read(zeros, shared + i * page + 1000, 64) != 64;
     }
     memset(&every, 0, sizeof every);
     setitimer(ITIMER_REAL, &every, NULL);
-    printf("short reads %ld, handler ran %d\n", wrong, handled > 10);
+    printf("short reads %ld\n", wrong);
     return 0;
 }
