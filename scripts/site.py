@@ -93,7 +93,7 @@ def rewritten(root, source, here, text):
 def settings_page(hiroba):
     facts = json.loads(subprocess.run([hiroba, "info", "-c", "--json"], check=True,
                                       capture_output=True, text=True).stdout)
-    lines = ["# Settings", "", "Environment variables; `hiroba info -c` shows their values.", "",
+    lines = ["# Settings", "", "Environment variables; `hiroba info -c` shows their values, with `--all` also those for tests and for builders of runtimes.", "",
              "| name | meaning | values | default |", "|---|---|---|---|"]
     for each in facts["settings"]:
         cells = [f"`{each['name']}`", each["help"], each["values"], each["default"] or "–"]

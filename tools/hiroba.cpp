@@ -119,7 +119,9 @@ CommandWords info_words(InfoOptions& options) {
     CommandWords words("info", "Show the build, the machine, the settings");
     words.add_flag("--json", options.json, "as JSON");
     words.add_flag("-c,--config", options.settings,
-                   "every setting with value, default, origin and help");
+                   "settings with value, default, origin and help");
+    words.add_flag("--all", options.all,
+                   "-c: also settings for tests and for builders of runtimes");
     words.add_flag("-l,--limits", options.limits,
                    "check the limits; status 78 when one is too low");
     words.add_flag("--memory", options.memory,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: every HIROBA_ variable: its name, default, help line and parser, in one table.
-// Invariant: a variable that is not in the table does not exist; `hiroba info -c` prints the table.
+// Invariant: a variable that is not in the table does not exist; `hiroba info -c --all` prints the
+// table.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,9 @@ struct Setting {
     const char* help;  ///< one line
     /// "a|b|c": one of these; "size" or "count": a number, maybe "from A to B"; "text": anything.
     const char* values;
+    /// `hiroba info -c` and the manual show it. The others are for tests and for builders of
+    /// runtimes.
+    bool is_usual = true;
 };
 
 /// All settings, in alphabetical order. Static storage.

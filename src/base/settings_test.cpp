@@ -79,6 +79,7 @@ TEST(Settings, TableIsAlphabeticalDescribedAndAcceptsItsDefaults) {
         EXPECT_GT(std::string_view(known.help).size(), 10u) << known.name;
     }
     EXPECT_TRUE(bool(check_settings()));
+    EXPECT_LE(std::ranges::count_if(names, &Setting::is_usual), 20);
 }
 
 TEST(Settings, EnvironmentOverridesTheDefaultUnlessEmpty) {

@@ -124,14 +124,17 @@ Json limit_facts(const Machine& machine, std::uint64_t heap_bytes) {
     return all;
 }
 
-Json setting_facts() {
+/// Those that are set are shown in any case.
+Json setting_facts(bool whole_table) {
     Json all = Json::array();
     for (const Setting& each : all_settings()) {
         const char* const given = std::getenv(each.name);
+        const bool is_set = given != nullptr && *given != '\0';
+        if (!each.is_usual && !whole_table && !is_set) continue;
         all.push_back(Json::object({{"name", each.name},
                                     {"value", setting(each.name)},
                                     {"default", each.default_value},
-                                    {"origin", given && *given != '\0' ? "environment" : "default"},
+                                    {"origin", is_set ? "environment" : "default"},
                                     {"values", each.values},
                                     {"help", each.help}}));
     }
@@ -219,6 +222,10 @@ int info(const InfoOptions& options) {
         say_line("-n and --provider are of --memory alone. Leave them out, or add --memory");
         return exit_usage;
     }
+    if (options.all && !options.settings) {
+        say_line("--all goes with -c");
+        return exit_usage;
+    }
     if (options.memory) return measure_memory(options);
     if (const auto valid = check_settings(); !valid) return report(valid.error());
     const auto sizes = space_sizes(1);
@@ -238,7 +245,7 @@ int info(const InfoOptions& options) {
         facts["nodes_max"] = nodes_max;
     }
     if (everything || options.limits) facts["limits"] = limit_facts(machine, heap_bytes);
-    if (options.settings) facts["settings"] = setting_facts();
+    if (options.settings) facts["settings"] = setting_facts(options.all);
 
     if (options.json) fmt::print("{}\n", facts.dump(2));
     if (!options.json && everything) print_facts(facts, heap_bytes);

@@ -29,8 +29,28 @@ TEST(Info, NamesBothFaultEnginesWithReasons) {
     EXPECT_EQ(facts["providers"][0]["name"], "shm");
 }
 
+TEST(Info, ListsSettingsForTestsWhereTheyAreAskedForOrSet) {
+    const auto names = [](const Outcome& done) {
+        std::vector<std::string> found;
+        const auto facts = nlohmann::json::parse(done.out);
+        for (const auto& each : facts["settings"]) found.push_back(each["name"]);
+        return found;
+    };
+    const auto has = [](const std::vector<std::string>& all, const char* name) {
+        return std::ranges::find(all, name) != all.end();
+    };
+    const auto usual = names(info({"-c", "--json"}));
+    EXPECT_LE(usual.size(), 20u);
+    EXPECT_TRUE(has(usual, "HIROBA_PROVIDER"));
+    EXPECT_FALSE(has(usual, "HIROBA_UDP_LOSS"));
+    const auto set = names(info({"-c", "--json"}, {.variables = {"HIROBA_UDP_LOSS=1"}}));
+    EXPECT_EQ(set.size(), usual.size() + 1);
+    EXPECT_TRUE(has(set, "HIROBA_UDP_LOSS"));
+    EXPECT_EQ(info({"--all"}).status, 64);
+}
+
 TEST(Info, ListsEverySettingWithValueAndOrigin) {
-    const Outcome done = info({"-c", "--json"}, {.variables = {"HIROBA_NOTICES=12"}});
+    const Outcome done = info({"-c", "--all", "--json"}, {.variables = {"HIROBA_NOTICES=12"}});
     ASSERT_EQ(done.status, 0) << done.err;
     const auto facts = nlohmann::json::parse(done.out);
     ASSERT_EQ(facts["settings"].size(), all_settings().size());

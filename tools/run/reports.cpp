@@ -69,8 +69,8 @@ void tell_stayed_regions(const ControlServer& control, RaceReport& races) {
 void warn_unknown_settings() {
     std::istringstream names(unknown_settings());
     for (std::string name; names >> name;)
-        say_line(
-            fmt::format("{} is no variable of hiroba and has no effect. See hiroba info -c", name));
+        say_line(fmt::format(
+            "{} is no variable of hiroba and has no effect. See hiroba info -c --all", name));
 }
 
 RaceReport::Volume race_volume() {

@@ -103,9 +103,11 @@ std::string page_of_settings(const std::string& version) {
     text += ".SH DESCRIPTION\n" +
             roff(
                 "A wrong value ends the command with status 64 and a line; an unknown name of "
-                "this prefix is warned of. `hiroba info -c` shows the values that hold.") +
+                "this prefix is warned of. `hiroba info -c` shows the values that hold; with --all "
+                "also settings for tests and for builders of runtimes.") +
             "\n.SH ENVIRONMENT\n";
     for (const Setting& each : all_settings()) {
+        if (!each.is_usual) continue;
         text += fmt::format(".TP\n\\fB{}\\fR\n{}.\nValues: {}; default: {}.\n", roff(each.name),
                             roff(each.help), roff(each.values),
                             *each.default_value ? roff(each.default_value) : "none");
