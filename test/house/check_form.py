@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the form of the files: SPDX line, opening, length, names, words that promise later work, comments without
-a subject; and the lines of the pages.
+a subject; and the lines and words of the pages.
 
 Usage: check_form.py <root of the tree>
 """
@@ -18,6 +18,7 @@ LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
 PAGE_COLUMNS_MAX = 160  # longer lines show no diff that can be read
+PAGES_WORDS_MAX = 60_300  # of all pages together: a new one takes the place of another
 WIDE_PAGES = {"guide", "tutorials", "protocol.md"}  # older, and left as they are
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
@@ -170,13 +171,17 @@ def types_of(lines):
 
 
 def page_faults(root):
+    words = 0
     for full in sorted((root / "docs").rglob("*.md")):
         path = full.relative_to(root)
+        words += len(full.read_text().split())
         if path.parts[1] in WIDE_PAGES:
             continue
         for number, line in enumerate(full.read_text().splitlines(), 1):
             if len(line) > PAGE_COLUMNS_MAX:
                 yield path, number, f"a line of {len(line)} characters; {PAGE_COLUMNS_MAX} at most"
+    if words > PAGES_WORDS_MAX:
+        yield Path("docs"), 1, f"{words} words in all; {PAGES_WORDS_MAX} at most"
 
 
 def faults(root):

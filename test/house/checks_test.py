@@ -320,6 +320,11 @@ class Form(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         self.assertIn("three.hpp:5: hiroba::net::Slot is also defined in src/net/one.hpp", found[0])
 
+    def test_too_many_words_of_pages_are_found(self):
+        page = "a word\n" * (check_form.PAGES_WORDS_MAX // 4)
+        self.assertEqual(faults(check_form, {**CLEAN, "docs/one.md": page, "docs/guide/two.md": page}), [])
+        self.expect("docs/one.md", page + page + "and another", "words in all")
+
     def test_empty_names_are_found(self):
         self.expect("src/base/string_utils.hpp", SPDX, "'utils'")
         self.expect("src/base/old/x.hpp", SPDX, "'old'")
