@@ -179,11 +179,11 @@ def deaf_launcher(bench):
         job.stdin.close()
         state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0]  # noqa: E731
         while not any(state(pid) == "Z" for pid in nodes):
-            assert time.monotonic() - start < 3 * LOOK_SECONDS, "no node has ended"
+            assert time.monotonic() - start < 30 * LOOK_SECONDS, "no node has ended"
             time.sleep(0.02)
         assert time.monotonic() - start > 0.9 * LOOK_SECONDS, "the node did not wait"
         job.send_signal(signal.SIGCONT)
-        assert job.wait(timeout=10) == 128 + signal.SIGSEGV
+        assert job.wait(timeout=100) == 128 + signal.SIGSEGV
     finally:
         job.kill()
         job.wait()

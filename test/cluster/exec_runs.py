@@ -91,7 +91,7 @@ class Bench:
         return [self.hiroba, "exec", "--threads", "1", *words]
 
     def left(self):
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 60
         while True:
             found = []
             for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -194,7 +194,7 @@ def killed(bench):
                                *bench.exec_words(bench.program, "read", "forever")])
         process.stdin.close()
         process.stdin = None
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         nodes = []
         while len(nodes) < 3 and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -204,7 +204,7 @@ def killed(bench):
             yield f"{victim}: nodes {nodes}"
         os.kill(max(nodes) if victim == "node" else process.pid, signal.SIGKILL)
         try:
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             yield f"{victim}: the job goes on"
             os.killpg(process.pid, signal.SIGKILL)

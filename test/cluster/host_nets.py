@@ -20,7 +20,7 @@ PREFIX = "hhost"
 
 
 def ip(*words, check=True):
-    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=20)
+    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=300)
 
 
 def why_missing():
@@ -148,7 +148,7 @@ class Hosts:
 
     def _await_carrier(self, name, device="eth0"):
         """The kernel takes a while to see the other end."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 100
         while time.monotonic() < deadline:
             if "state UP" in ip("-n", name, "link", "show", device).stdout:
                 return

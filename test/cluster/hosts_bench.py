@@ -11,7 +11,8 @@ from clean_environment import clean_environment
 LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
 # Between hosts every small region costs round trips, and a busy machine makes each one long.
 EXAMPLE_LIMIT_SECONDS = 200
-END_SECONDS = 2.0
+END_SECONDS = 2.0  # in the quietest of some tries
+LEFT_SECONDS = 20  # of wall time, where other work has the machine; nodes that miss a peer wait for 30
 EXECUTE = "ip netns exec"
 
 BUSY = r"""
@@ -193,7 +194,7 @@ class Bench:
 
     def left(self):
         """Processes on the hosts, once those that end had time to."""
-        deadline = time.monotonic() + END_SECONDS
+        deadline = time.monotonic() + LEFT_SECONDS
         while True:
             found = [pid for name in [*self.hosts.names, self.hosts.home]
                      for pid in self.hosts.processes(name)]
@@ -266,22 +267,27 @@ def on_host(bench, index, agent):
                   if (b"agent" in command_line(pid)) == agent)
 
 
-def ends(bench, strike, status, pattern, limit=END_SECONDS, places=(1, 2), least=0.0, **more):
-    """A job is under way, `strike(job)` happens: it must be over in time, with one line."""
-    job = start_busy(bench, bench.spread(*places), **more)
-    try:
-        time.sleep(0.1)
-        strike(job)
-        start = time.monotonic()
-        _, stderr = job.communicate(timeout=LIMIT_SECONDS)
-        seconds = time.monotonic() - start
-    finally:
-        job.kill()
-        job.wait()
-    if not least <= seconds <= limit:
-        yield f"over after {seconds:.2f} s, wanted {least} to {limit}"
-    done = subprocess.CompletedProcess([], job.returncode, b"", stderr)
-    yield from expect(bench, done, status, pattern)
+def ends(bench, strike, status, pattern, limit=END_SECONDS, places=(1, 2), least=0.0, mend=lambda: None, **more):
+    """A job is under way, `strike(job)` happens: it must be over with one line, and in time in one of three tries: other
+    work on the machine delays some, a wait would delay all. `mend` undoes what was struck before the next."""
+    for tries_left in (2, 1, 0):
+        job = start_busy(bench, bench.spread(*places), **more)
+        try:
+            time.sleep(0.1)
+            strike(job)
+            start = time.monotonic()
+            _, stderr = job.communicate(timeout=LIMIT_SECONDS)
+            seconds = time.monotonic() - start
+        finally:
+            job.kill()
+            job.wait()
+        done = subprocess.CompletedProcess([], job.returncode, b"", stderr)
+        yield from expect(bench, done, status, pattern)
+        if seconds < least or (seconds > limit and tries_left == 0):
+            yield f"over after {seconds:.2f} s, wanted {least} to {limit}"
+        if seconds <= limit:
+            return
+        mend()
 
 
 def launcher_of(job):

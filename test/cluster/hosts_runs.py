@@ -24,7 +24,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import host_nets  # noqa: E402
-from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LIMIT_SECONDS,  # noqa: E402
+from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LEFT_SECONDS, LIMIT_SECONDS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
 from hosts_devices import colors, device, says_devices, several_networks  # noqa: E402
@@ -205,10 +205,12 @@ def grace(bench):
 
 
 def silent_host(bench):
-    """A host that the network no longer reaches: nothing says so but its silence."""
+    """A host that the network no longer reaches: nothing says so but its silence, to the launcher or to a node, by the same
+    limit."""
     try:
         yield from ends(bench, lambda job: bench.hosts.cut(1), 78,
-                        rf"host {bench.hosts.names[1]} with ranks 1 to 2 is lost: ", limit=8.0,
+                        rf"(?:host {bench.hosts.names[1]} with ranks 1 to 2|node [12]) is lost: ", limit=8.0,
+                        mend=lambda: bench.hosts.mend(1),
                         quiet=True, HIROBA_PEER_TIMEOUT="3")
     finally:
         bench.hosts.mend(1)
@@ -260,7 +262,7 @@ def hangup(bench):
     while b"under way" not in text:
         text += os.read(master, 1000)
     os.close(master)
-    deadline = time.monotonic() + 2 * END_SECONDS
+    deadline = time.monotonic() + LEFT_SECONDS
     ended = 0
     while not ended and time.monotonic() < deadline:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -319,7 +321,7 @@ def stacks(bench):
     """SIGUSR1: the stacks of every node, on all hosts; the job goes on."""
     with killed_at_end(start_busy(bench, bench.spread(1, 2))) as job:
         os.kill(launcher_of(job), signal.SIGUSR1)
-        seen, text, deadline = set(), "", time.monotonic() + 30
+        seen, text, deadline = set(), "", time.monotonic() + LEFT_SECONDS
         os.set_blocking(job.stderr.fileno(), False)
         while seen != {"0", "1", "2"} and time.monotonic() < deadline:
             text += (job.stderr.read() or b"").decode(errors="replace")
@@ -362,7 +364,7 @@ def stopped_and_continued(bench):
         everybody = [launcher_of(job), *on_host(bench, 0, False), *on_host(bench, 1, False)]
         for number, wanted in [(signal.SIGTSTP, {"T"}), (signal.SIGCONT, {"R", "S", "D"})]:
             os.kill(launcher_of(job), number)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + LEFT_SECONDS
             while not set(map(state_of, everybody)) <= wanted and time.monotonic() < deadline:
                 time.sleep(0.02)
             if not set(map(state_of, everybody)) <= wanted:
@@ -440,7 +442,7 @@ def killed_launcher_over_ssh(bench, execute):
     job = start_busy(bench, "10.77.0.1,10.77.0.2:2", execute=execute)
     os.kill(launcher_of(job), signal.SIGKILL)
     job.communicate(timeout=LIMIT_SECONDS)
-    deadline = time.monotonic() + END_SECONDS
+    deadline = time.monotonic() + LEFT_SECONDS
     while any(on_host(bench, i, True) or nodes_of(bench, i) for i in (0, 1)):
         if time.monotonic() > deadline:
             yield f"left: {[on_host(bench, i, True) + nodes_of(bench, i) for i in (0, 1)]}"

