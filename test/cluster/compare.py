@@ -10,6 +10,7 @@ end in time is a failure. Every node must have taken part in a region where the 
     compare.py --hiroba build/bin/hiroba --smoke         two nodes, one engine, once
     compare.py --hiroba build/bin/hiroba --only status   one program
     compare.py --hiroba build/bin/hiroba --only clang    what clang builds, which --smoke alone leaves out
+    compare.py --hiroba build/bin/hiroba --part 1/4      each fourth program
     compare.py --smoke --programs FOLDER --compile       compiles the programs into FOLDER, where the same without --compile
                                                          finds them
 """
@@ -405,7 +406,9 @@ def build(case, flavour, directory):
         row_flag = next((flag for flag in case.flags if flag.startswith("-DROW=")), None)
         wanted = [row for row in rows if (row.way != "refused" if row_flag is None else row_flag == "-DROW=" + row.name)]
         path = path.with_name(target.name + ".c")
-        path.write_text(memory_table.program_of(wanted))
+        text = memory_table.program_of(wanted)
+        if not path.exists() or path.read_text() != text:  # a new file is compiled anew
+            path.write_text(text)
     compiled(COMPILERS[case.compiler][path.suffix] + ["-O2"] + openmp + position + STANDARDS.get(case.source, []) +
              case.flags + [path] + more, target)
     BUILT.add(target)
@@ -534,6 +537,7 @@ def main():
     parser.add_argument("--regions", default="spread", choices=["spread", "auto", "turns"],
                         help="where they run; nodes must take part where they are spread")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--part", default="1/1", help="K/N: of N programs that follow each other, the K-th")
     options = parser.parse_args()
     options.hiroba = str(pathlib.Path(options.hiroba).resolve())
 
@@ -549,7 +553,8 @@ def main():
             return 0 if options.compile else 77
     if (not options.smoke or "flang" in options.only) and all(map(shutil.which, ["clang", COMPILERS["flang"][".f90"][0]])):
         cases += flang_cases()
-    cases = [case for case in cases if options.only in str(case)]
+    part, parts = map(int, options.part.split("/"))
+    cases = [case for case in cases if options.only in str(case)][part - 1::parts]
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="compare") as passing:
         directory = pathlib.Path(options.programs or passing).resolve()
