@@ -214,8 +214,8 @@ std::vector<std::string> illnesses_of(const Recording& recording) {
 
 class RegionReport : public Report {
 protected:
-    /// Of regions in each of which both threads compute for 100 us. The join takes so many
-    /// microseconds, and a hundred times as many in each eighth.
+    /// What is advised where both threads compute for 100 us in each region. The join takes so many
+    /// microseconds, and a hundred times as many in each eighth region.
     std::vector<std::string> illnesses(std::uint64_t join_us) {
         WrittenNode first(0), second(1);
         first.add(0, RecordKind::member, 0);
