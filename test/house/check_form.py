@@ -18,7 +18,8 @@ LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FIELDS_MAX = 25
 PAGE_COLUMNS_MAX = 160  # longer lines show no diff that can be read
-PAGES_WORDS_MAX = 60_300  # of all pages together: a new one takes the place of another
+PAGES_WORDS_MAX = 59_200  # of all pages together, tables of results apart: a new one takes the place of another
+RESULTS = re.compile(r"<!-- results: .*?<!-- end -->", re.DOTALL)
 WIDE_PAGES = {"guide", "tutorials", "protocol.md"}  # older, and left as they are
 
 # Names that say nothing about what is inside; examples may speak of Fortran's COMMON.
@@ -174,7 +175,7 @@ def page_faults(root):
     words = 0
     for full in sorted((root / "docs").rglob("*.md")):
         path = full.relative_to(root)
-        words += len(full.read_text().split())
+        words += len(RESULTS.sub("", full.read_text()).split())
         if path.parts[1] in WIDE_PAGES:
             continue
         for number, line in enumerate(full.read_text().splitlines(), 1):

@@ -323,6 +323,8 @@ class Form(unittest.TestCase):
     def test_too_many_words_of_pages_are_found(self):
         page = "a word\n" * (check_form.PAGES_WORDS_MAX // 4)
         self.assertEqual(faults(check_form, {**CLEAN, "docs/one.md": page, "docs/guide/two.md": page}), [])
+        table = "<!-- results: x.csv -->\n" + page * 4 + "<!-- end -->\n"
+        self.assertEqual(faults(check_form, {**CLEAN, "docs/one.md": table}), [])
         self.expect("docs/one.md", page + page + "and another", "words in all")
 
     def test_empty_names_are_found(self):
