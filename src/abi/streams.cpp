@@ -9,12 +9,20 @@
 #include "abi/streams.hpp"
 
 #include <dlfcn.h>
+#include <stdio_ext.h>
 
 #include <atomic>
 
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/real.hpp"
+
+// libc exports them and declares them nowhere: the list of its streams.
+extern "C" {
+extern FILE* _IO_list_all;
+void _IO_list_lock() noexcept;
+void _IO_list_unlock() noexcept;
+}
 
 extern "C" bool hiroba_sync_with_stdio(bool) __asm__("_ZNSt8ios_base15sync_with_stdioEb");
 
@@ -54,6 +62,13 @@ void prepare_streams(std::uint32_t nodes) noexcept {
 void flush_streams() noexcept {
     if (flush_fortran != nullptr) flush_fortran(nullptr);
     flush_output();
+}
+
+void flush_stdio_at_end() noexcept {
+    _IO_list_lock();
+    for (FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain)
+        if (__fpending(stream) > 0) write_out_at_end(stream);
+    _IO_list_unlock();
 }
 
 void flush_output() noexcept { write_out_standard_output(); }

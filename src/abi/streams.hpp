@@ -17,6 +17,11 @@ void prepare_streams(std::uint32_t nodes) noexcept;
 /// Writes out what stdout and Fortran units hold. May read global memory.
 void flush_streams() noexcept;
 
+/// Before a process ends without libc's exit(): writes out what all streams of C hold. Waits for no
+/// thread that has locked one and sleeps or reads, as fflush(nullptr) would. May read global
+/// memory.
+void flush_stdio_at_end() noexcept;
+
 /// Writes out what stdout holds, and nothing else: cheap when it is empty, no global memory.
 void flush_output() noexcept;
 

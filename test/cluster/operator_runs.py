@@ -450,9 +450,50 @@ def prompt_end(bench):
         assert least["udp"] < least["shm"] + 0.35, f"{nodes} nodes: {least}"
 
 
+def streams_locked_at_the_end(bench):
+    """A thread that has locked a stream, and sleeps or reads, keeps no node from ending; what the stream holds is
+    written."""
+    program = bench.build("locks", """
+        int main(int count, char** words) {
+            const int threads = omp_get_max_threads(), waits = count > 2;
+            if (!strcmp(words[1], "line")) setvbuf(stdout, NULL, _IOLBF, 0);
+            puts("begun");
+        #pragma omp parallel
+            {
+                const int me = omp_get_thread_num();
+                FILE* stream = NULL;
+                char name[16];
+                sprintf(name, "%d", me);
+                if (!strcmp(words[1], "file")) stream = fopen(name, "w");
+                else if (strcmp(words[1], "input")) { if (me == threads - 2) stream = stdout; }
+                else if (me == 0) { ungetc(getchar(), stdin); stream = stdin; }
+                if (stream) flockfile(stream);
+                if (stream && stream != stdin) fputs("held", stream);
+        #pragma omp barrier
+                if (waits && me == threads - 1) { if (words[2][0] == '_') _exit(3); else exit(3); }
+                if (waits && stream == stdin) while (getchar() != EOF);
+                if (waits) for (;;) pause();
+            }
+            return 3;
+        }""", "-fopenmp")
+    files = [bench.folder / str(thread) for thread in range(2 * bench.nodes)]
+    for how in ((), ("exit",)):
+        expect(bench.run(program, "file", *how, threads=2), 3, "begun\n", "")
+        assert [file.read_text() for file in files] == ["held"] * len(files), how
+        for file in files:
+            file.unlink()
+    expect(bench.run(program, "file", "_exit", threads=2), 3, "begun\n", "")
+    for buffered in ("full", "line"):
+        expect(bench.run(program, buffered, "exit", threads=2), 3, "begun\nheld", "")
+    reading, writing = os.pipe()
+    os.write(writing, b"some")
+    with open(reading, "rb") as source, open(writing, "wb"):
+        expect(bench.run(program, "input", "exit", threads=2, stdin=source), 3, "begun\n", "")
+
+
 CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
          interrupted_in_a_fault, few_processes, small_control_group, denied_calls, denied_memory, lines_that_help,
-         loopback_only, prompt_end]
+         loopback_only, prompt_end, streams_locked_at_the_end]
 
 
 if __name__ == "__main__":

@@ -43,16 +43,16 @@ class Bench:
                        input=text.encode(), check=True, cwd=self.folder)
         return target
 
-    def command(self, program, *arguments, options=()):
-        return [self.hiroba, "run", "-n", str(self.nodes), "--threads", "1", *options, "--", str(program),
+    def command(self, program, *arguments, options=(), threads=1):
+        return [self.hiroba, "run", "-n", str(self.nodes), "--threads", str(threads), *options, "--", str(program),
                 *arguments]
 
-    def run(self, program, *arguments, before=None, options=(), **variables):
+    def run(self, program, *arguments, before=None, options=(), threads=1, stdin=subprocess.DEVNULL, **variables):
         environment = clean_environment("OMP_")
         environment.update(self.variables)
         environment.update(variables, LD_LIBRARY_PATH=str(self.folder))
-        done = subprocess.run(self.command(program, *arguments, options=options), env=environment, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder,
+        command = self.command(program, *arguments, options=options, threads=threads)
+        done = subprocess.run(command, env=environment, text=True, stdin=stdin, capture_output=True, cwd=self.folder,
                               timeout=LIMIT_SECONDS, preexec_fn=before)
         return done.returncode, done.stdout, done.stderr
 

@@ -143,6 +143,14 @@ bool try_write_out(FILE* stream) noexcept {
     return true;
 }
 
+/// False: another thread has had the stream for as long as a call that prints may last.
+bool lock_unless_kept(FILE* stream) noexcept {
+    constexpr std::uint32_t yields_max = 256;
+    for (Backoff backoff; backoff.yields() < yields_max; backoff.pause())
+        if (real_ftrylockfile(stream) == 0) return true;
+    return false;
+}
+
 }  // namespace
 
 WritingTurn::WritingTurn(long fd) noexcept {
@@ -202,6 +210,19 @@ int flush_standard_output() noexcept {
     FILE* const stream = standard_output();
     real_flockfile(stream);
     return write_out_locked(stream);
+}
+
+void write_out_at_end(FILE* stream) noexcept {
+    const bool locked = lock_unless_kept(stream);
+    const int number = output_number(stream);
+    // The thread that keeps the stream may have the turn, too: what is written here is its output.
+    if (!locked && number >= 0 && holds[number - 1].has_turn)
+        turn_of(number).owner.store(&this_thread());
+    {
+        const WritingTurn turn{number};
+        real_fflush_unlocked(stream);
+    }
+    if (locked) real_funlockfile(stream);
 }
 
 void write_out_standard_output() noexcept {

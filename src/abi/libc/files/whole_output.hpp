@@ -35,6 +35,10 @@ int flush_standard_output() noexcept;
 /// out what others had printed.
 void write_out_standard_output() noexcept;
 
+/// When the process ends: writes out what `stream`, which is this node's, holds. A thread that has
+/// locked it may never unlock it, and then goes without its lock, as in exit() of libc.
+void write_out_at_end(FILE* stream) noexcept;
+
 /// The calling thread has locked a stream of this node's by flockfile(), or unlocks it.
 void stream_locked(FILE* stream) noexcept;
 void stream_unlocked(FILE* stream) noexcept;

@@ -95,7 +95,7 @@ constinit std::atomic<std::uint32_t> exit_asked{0};
 /// nodes when node 0 has ended, however that ended.
 [[noreturn]] void ask_for_exit(int status, bool quick) noexcept {
     flush_streams();
-    fflush(nullptr);
+    flush_stdio_at_end();
     World& node = *world();
     on_runtime_stack([&node, status, quick] {
         node.memory->flush();
@@ -137,7 +137,7 @@ void* run_exit(void*) {
 [[noreturn]] void ask_for_end(int status) noexcept {
     constexpr int tenths_max = 50;
     flush_streams();
-    fflush(nullptr);
+    flush_stdio_at_end();
     world()->control->request_exit(status & 0xff);
     for (int tenths = 0; tenths < tenths_max; ++tenths) {
         const timespec tenth{0, 100'000'000};
@@ -176,7 +176,7 @@ void end_program(int status) noexcept {
     if (node->memory != nullptr && (asked || omp_in_parallel() != 0)) {
         // The others stand at barriers this node will not reach: they cannot be sent home.
         node->omp->finish_tool(false);
-        fflush(nullptr);
+        flush_stdio_at_end();
         report(*node, status);
         node->control->request_exit(status & 0xff);
         return;
@@ -215,7 +215,7 @@ void end_worker_thread() noexcept {
     }
     node->omp->finish_tool(true);
     // All but this was written at the end of the last region; global memory may be gone by now.
-    fflush(nullptr);
+    flush_stdio_at_end();
     on_runtime_stack([node] { node->endpoint->drain(worker_drain_ns); });
     report(*node, 0);
     real__exit(0);
