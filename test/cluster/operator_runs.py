@@ -491,9 +491,33 @@ def streams_locked_at_the_end(bench):
         expect(bench.run(program, "input", "exit", threads=2, stdin=source), 3, "begun\n", "")
 
 
+def error_output_locked(bench):
+    """Standard error that a thread has locked for good does not stop standard output, where both are one file."""
+    program = bench.build("keeps", """
+        int main(int count, char** words) {
+            const int threads = omp_get_max_threads();
+            if (count > 1) setvbuf(stdout, NULL, _IOLBF, 0);
+            puts("begun");
+        #pragma omp parallel
+            if (omp_get_thread_num() == threads - 1) { flockfile(stderr); fputs("held ", stderr); }
+        #pragma omp parallel for ordered schedule(static, 1)
+            for (int i = 0; i < threads; ++i) {
+        #pragma omp ordered
+                printf("%d\\n", i);
+            }
+            return 3;
+        }""", "-fopenmp")
+    for words in ((), ("line",)):
+        done = subprocess.run(bench.command(program, *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=LIMIT_SECONDS)
+        expected = "begun\nheld " + "".join(f"{i}\n" for i in range(bench.nodes))
+        assert (done.returncode, done.stdout) == (3, expected), done
+
+
 CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
          interrupted_in_a_fault, few_processes, small_control_group, denied_calls, denied_memory, lines_that_help,
-         loopback_only, prompt_end, streams_locked_at_the_end]
+         loopback_only, prompt_end, streams_locked_at_the_end,
+         error_output_locked]
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ struct Turn {
     std::atomic<ThreadContext*> owner{nullptr};
     std::atomic<std::uint32_t> ended{0};  ///< turns so far; threads of this process sleep on it
     unsigned times = 0;                   ///< the owner's
+    bool is_kept = false;                 ///< since its first time: by flockfile()
     bool between_processes = false;
 
     bool take(ThreadContext* self) noexcept {
@@ -77,14 +78,29 @@ constinit Turn turns[2];
 
 Turn& turn_of(long fd) noexcept { return turns[fd - 1]; }
 
-// Outside of the stack, which may be global: the kernel reads them.
-constexpr off_t turn_at = off_t{1} << 62;
-constexpr struct flock take_turn { F_WRLCK, SEEK_SET, turn_at, 1, 0 };
-constexpr struct flock leave_turn { F_UNLCK, SEEK_SET, turn_at, 1, 0 };
+// Both descriptors may have one file. Three of its bytes are locked: stdout's, the writer's,
+// stderr's. A write has its descriptor's and the writer's. A thread that keeps a stream locked has
+// the stream's alone, so that output to the other stream goes on meanwhile. The kernel reads the
+// requests: they lie outside of the stack, which may be global.
+constexpr struct flock bytes_of_turn(short type, off_t first, off_t count) {
+    return {type, SEEK_SET, (off_t{1} << 62) + first, count, 0};
+}
+struct FileLock {
+    constexpr FileLock(off_t first, off_t count)
+        : take(bytes_of_turn(F_WRLCK, first, count)), leave(bytes_of_turn(F_UNLCK, first, count)) {}
+    struct flock take, leave;
+};
+constexpr FileLock to_write[] = {{0, 2}, {1, 2}}, to_keep[] = {{0, 1}, {2, 1}};
+constexpr FileLock to_write_kept{1, 1};
 
-/// Without a lock, where there is none to have, lines longer than a page may be cut.
+/// Without a lock, where there is none to have, lines longer than a page may be cut. The kernel
+/// takes a process for one thread: that others of it wait for each other is no deadlock.
 void lock_file(long fd, const struct flock& how) noexcept {
-    while (dsm::kernel_call(SYS_fcntl, fd, F_SETLKW, &how) == -EINTR) {
+    for (;;) {
+        const long result = dsm::kernel_call(SYS_fcntl, fd, F_SETLKW, &how);
+        if (result != -EINTR && result != -EDEADLK) return;
+        static constexpr timespec moment{0, 100'000};
+        if (result == -EDEADLK) dsm::kernel_call(SYS_nanosleep, &moment, 0);
     }
 }
 
@@ -101,7 +117,7 @@ int output_number(const FILE* stream) noexcept {
     return number == STDIN_FILENO ? -1 : number;
 }
 
-void enter_turn(long fd) noexcept {
+void enter_turn(long fd, bool to_be_kept = false) noexcept {
     Turn& turn = turn_of(fd);
     ThreadContext* const self = &this_thread();
     // Relaxed: a thread finds itself there only if it has put itself there.
@@ -111,15 +127,22 @@ void enter_turn(long fd) noexcept {
             if (turn.take(self)) break;
             turn.ended.wait(seen);
         }
-        if (turn.between_processes) lock_file(fd, take_turn);
+        turn.is_kept = to_be_kept;
+        if (turn.between_processes) lock_file(fd, (to_be_kept ? to_keep : to_write)[fd - 1].take);
+    } else if (turn.times == 1 && turn.is_kept && turn.between_processes) {
+        lock_file(fd, to_write_kept.take);
     }
     ++turn.times;
 }
 
 void leave_turn_of(long fd) noexcept {
     Turn& turn = turn_of(fd);
-    if (--turn.times != 0) return;
-    if (turn.between_processes) lock_file(fd, leave_turn);
+    if (--turn.times != 0) {
+        if (turn.times == 1 && turn.is_kept && turn.between_processes)
+            lock_file(fd, to_write_kept.leave);
+        return;
+    }
+    if (turn.between_processes) lock_file(fd, (turn.is_kept ? to_keep : to_write)[fd - 1].leave);
     turn.owner.store(nullptr);
     turn.ended.fetch_add(1);
     turn.ended.notify_one();
@@ -248,7 +271,7 @@ void stream_locked(FILE* stream) noexcept {
         output_is_held.store(true, std::memory_order_release);  // pairs with who writes out
     }
     hold.has_turn = !is_fully_buffered(stream);
-    if (hold.has_turn) enter_turn(number);
+    if (hold.has_turn) enter_turn(number, true);
 }
 
 void stream_unlocked(FILE* stream) noexcept {
