@@ -13,6 +13,7 @@
 
 #include <atomic>
 
+#include "abi/libc/files/fortran_units.hpp"
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/real.hpp"
@@ -50,6 +51,18 @@ void construct_cxx_streams() noexcept {
     }
 }
 
+/// libgfortran waits for every unit, those too that this thread has locked: then unit 6 alone is
+/// flushed, which all nodes share.
+void flush_units() noexcept {
+    const UnitsHere here = units_of_this_thread();
+    int output = 6;
+    if (here.locked == 0) {
+        flush_fortran(nullptr);
+    } else if (here.locked_output == 0) {
+        flush_fortran(&output);
+    }
+}
+
 }  // namespace
 
 void prepare_streams(std::uint32_t nodes) noexcept {
@@ -60,7 +73,7 @@ void prepare_streams(std::uint32_t nodes) noexcept {
 }
 
 void flush_streams() noexcept {
-    if (flush_fortran != nullptr) flush_fortran(nullptr);
+    if (flush_fortran != nullptr) flush_units();
     flush_output();
 }
 

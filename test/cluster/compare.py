@@ -248,6 +248,8 @@ def all_cases():
         Case("fortran_unit.f90", environment=EXAMINED, refused=(78, b"Fortran unit 20 is not open on node 1")),
         Case("fortran_unit.f90", "chosen", refused=(78, b"Fortran unit -10 was opened (newunit=) on node 0")),
         Case("fortran_unit.f90", "main", environment=EXAMINED, refused=(78, b"Fortran unit 20 is open on node")),
+        Case("fortran_statements.f90"),
+        Case("fortran_statements.f90", "stop", regions=False),
         Case("fortran_own_units.f90"),
         Case("fortran_own_units.f90", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("asynchronous_files.c"),

@@ -38,6 +38,15 @@ constexpr std::uint32_t has_new_unit = 1u << 23;       ///< of OPEN: `unit` is w
 
 using Statement = void(Parameters*);
 
+/// READ and WRITE of this thread that have begun and not ended: libgfortran has locked their units.
+constinit thread_local UnitsHere units_here [[gnu::tls_model("initial-exec")]];
+
+void count_statement(const Parameters& parameters, int by) noexcept {
+    const bool is_output = (parameters.flags & has_internal_unit) == 0 && parameters.unit == 6;
+    units_here.locked += static_cast<std::uint32_t>(by);
+    if (is_output) units_here.locked_output += static_cast<std::uint32_t>(by);
+}
+
 /// libgfortran's subroutine FLUSH.
 using Flush = void(int* unit);
 
@@ -131,6 +140,8 @@ void check(Parameters& parameters) noexcept {
 
 }  // namespace
 
+UnitsHere units_of_this_thread() noexcept { return units_here; }
+
 std::optional<NodeId> node_with_unit(long unit) noexcept {
     if (unit < 0 || unit >= noted_units) return std::nullopt;
     for (NodeId node{1}; node.value < world()->job.nodes; ++node.value)
@@ -177,6 +188,7 @@ void _gfortran_st_close(Parameters* parameters) {
 void _gfortran_st_write(Parameters* parameters) {
     static Statement* const real = find_statement("_gfortran_st_write");
     if (HIROBA_CALL_OF_PROGRAM()) check(*parameters);
+    count_statement(*parameters, 1);
     real(parameters);
 }
 
@@ -187,13 +199,22 @@ void _gfortran_st_write_done(Parameters* parameters) {
                              is_preconnected(*parameters);
     const Parameters written = *parameters;
     real(parameters);
+    count_statement(written, -1);
     if (is_standard) write_out(written);
 }
 
 void _gfortran_st_read(Parameters* parameters) {
     static Statement* const real = find_statement("_gfortran_st_read");
     if (HIROBA_CALL_OF_PROGRAM()) check(*parameters);
+    count_statement(*parameters, 1);
     real(parameters);
+}
+
+void _gfortran_st_read_done(Parameters* parameters) {
+    static Statement* const real = find_statement("_gfortran_st_read_done");
+    const Parameters read = *parameters;
+    real(parameters);
+    count_statement(read, -1);
 }
 
 void _gfortran_st_inquire(Parameters* parameters) {
