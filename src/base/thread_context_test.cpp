@@ -212,7 +212,7 @@ TEST(ThreadContext, ForkedChildKeepsItsContextFromItsOwnThreadsWhenTheParentIsGo
 TEST(ThreadRoom, rooms_begin_as_zero_and_lie_apart) {
     struct Part {
         void* first = nullptr;
-        std::uint64_t rest[5] = {};
+        std::uint64_t rest[7] = {};
     };
     static_assert(sizeof(Part) == ThreadContext::room_bytes);
     ThreadContext context;

@@ -16,6 +16,8 @@ struct ThreadPart {
     std::uintptr_t frames_begin = 0, frames_end = 0;
     std::uint64_t waited_at = 0, waited_word = 0;  ///< await_write() was told last
 
+    std::uint64_t missed_ns = 0;  ///< in page faults on global memory, so far
+
     bool is_in_atomic_of(std::uint32_t block) const noexcept {
         return atomic_block == block + std::uint64_t{1};
     }

@@ -9,6 +9,8 @@
 
 #include "base/random.hpp"
 #include "base/test_parts/given_number.hpp"
+#include "base/thread_context.hpp"
+#include "dsm/thread_part.hpp"
 #include "sim/dsm/cluster.hpp"
 
 namespace hiroba::sim_test {
@@ -47,6 +49,7 @@ private:
 
 struct Locks {
     std::uint32_t threads;
+    bool misses;
     std::uint64_t count = 0;
     std::string fault{};
 
@@ -62,7 +65,11 @@ void use(Locks& locks, ClusterNode& node, dsm::LockKey key, Random& random,
          net::sim::Scheduler& scheduler) {
     node.locks().lock(key);
     const std::uint64_t before = locks.count;
-    scheduler.work(1 + random.below(3'000));
+    const std::uint64_t held_ns = 1 + random.below(3'000);
+    scheduler.work(held_ns);
+    // As where what lies under the lock is brought here: the lock stays for longer.
+    if (locks.misses && random.happens(50))
+        dsm::thread_part(this_thread()).missed_ns += random.below(held_ns);
     locks.count = before + 1;
     node.locks().unlock(key);
     scheduler.work(1 + random.below(random.happens(20) ? 40'000 : 2'000));
@@ -70,7 +77,7 @@ void use(Locks& locks, ClusterNode& node, dsm::LockKey key, Random& random,
 
 std::string run(net::sim::FiberStacks& stacks, std::uint64_t seed) {
     Cluster cluster{stacks, options_of(seed)};
-    Locks locks{cluster.threads()};
+    Locks locks{.threads = cluster.threads(), .misses = seed / 3 % 2 == 0};
     Meeting meeting{cluster.scheduler(), cluster.threads()};
     const auto outcome = cluster.run([&](std::uint32_t thread, ClusterNode& node) {
         Random random{seed * 64 + thread};

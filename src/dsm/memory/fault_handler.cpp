@@ -16,6 +16,7 @@
 #include <cerrno>
 
 #include "base/address_hint.hpp"
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/mapping_count.hpp"
 #include "base/record.hpp"
@@ -74,6 +75,7 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
         fatal("fault at 0x%lx (instruction 0x%lx) while resolving the fault at 0x%lx", address,
               instruction, part.fault_address);
     part.fault_address = address;
+    const std::uint64_t begun_ns = now_ns();
     note_fault_code(instruction);
     thread.mask_before_fault = &context.uc_sigmask;
     bool resolved = false;
@@ -84,6 +86,7 @@ bool ask_targets(std::uintptr_t address, bool write, const ucontext_t& context) 
     }
     thread.mask_before_fault = nullptr;
     part.fault_address = 0;
+    part.missed_ns += now_ns() - begun_ns;
     return resolved;
 }
 

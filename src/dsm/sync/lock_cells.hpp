@@ -63,7 +63,7 @@ public:
     struct alignas(cache_line_bytes) Own {
         std::atomic<std::uint64_t> key{0};      ///< plus one; 0: free
         std::atomic<std::uint32_t> waiters{0};  ///< threads here that may sleep for it
-        std::atomic<bool> pressed{false};       ///< the node before has been asked to hurry
+        std::atomic<bool> presses{false};       ///< a thread asks the node before to hurry
         std::atomic<bool> debt{false};          ///< the payer has been told of it
         std::atomic<std::uint64_t> before{0};   ///< the cell in front in the queue, raw; 0: none
         std::atomic<std::uint64_t> slot{0};     ///< of the key, plus one; 0: not looked up yet

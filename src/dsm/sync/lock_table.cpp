@@ -31,6 +31,7 @@
 #include "dsm/messages.hpp"
 #include "dsm/sync/lock_cells.hpp"
 #include "dsm/sync/sync_table.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -96,6 +97,8 @@ private:
         if (cells_.own(cell).waiters.load() != 0) endpoint_.wake_local();
     }
     bool take_here(std::uint32_t cell) noexcept;
+    void has_taken(std::uint32_t cell) noexcept;
+    void has_come(std::uint32_t cell) noexcept;
     bool may_go_on(std::uint32_t cell) noexcept;
 
     SyncTable& objects_for(LockKey key) noexcept;
@@ -144,7 +147,14 @@ private:
 
 bool Table::take_here(std::uint32_t cell) noexcept {
     const LockState now = state(cell);
-    return (now == open || now == published) && change(cell, now, held);
+    if ((now != open && now != published) || !change(cell, now, held)) return false;
+    has_taken(cell);
+    return true;
+}
+
+/// In state `held`, which this thread has made.
+void Table::has_taken(std::uint32_t cell) noexcept {
+    cells_.own(cell).keeping.locked(thread_part(this_thread()).missed_ns);
 }
 
 /// The objects among which a lock lies that has no cell.
@@ -209,11 +219,14 @@ void Table::await_change(std::uint32_t cell) noexcept {
     Cells::Own& own = cells_.own(cell);
     own.waiters.fetch_add(1);
     const auto over = [&] { return may_go_on(cell) || interruptions_.are_pending(); };
-    // One thread of this node has queued up, and that one finds this state.
-    const bool presses = state(cell) == fetching && !own.pressed.load(std::memory_order_relaxed);
-    const std::uint64_t until_ns =
-        presses ? now_ns() + cost_.patience_ns() : net::Endpoint::forever;
-    if (!endpoint_.wait_until(over, until_ns) && !own.pressed.exchange(true)) press(cell);
+    // One thread of this node has queued up, and that one finds this state. It presses again and
+    // again: a lock in use may be left where it is.
+    if (state(cell) == fetching && !own.presses.exchange(true)) {
+        while (!endpoint_.wait_until(over, now_ns() + cost_.patience_ns())) press(cell);
+        own.presses.store(false);
+    } else {
+        endpoint_.wait_until(over);
+    }
     own.waiters.fetch_sub(1);
 }
 
@@ -224,11 +237,14 @@ bool Table::queue_up(std::uint32_t cell) noexcept {
     const LockCell before{cells_.segment().swap(cells_.tail_of(cell), cells_.here(cell).raw)};
     if (!before) {
         leave_state(cell, held);
+        has_come(cell);
         return true;
     }
-    if (take_published(cell, before, true)) return true;
+    if (take_published(cell, before, true)) {
+        has_come(cell);
+        return true;
+    }
     own.before.store(before.raw);
-    own.pressed.store(false);
     leave_state(cell, fetching);
     return false;
 }
@@ -267,6 +283,7 @@ void Table::take_granted(std::uint32_t cell) noexcept {
     const std::uint64_t bytes = cells_.shared(cell).granted.load() - 1;
     cells_.shared(cell).granted.store(0);
     learn(cell, bytes);
+    has_come(cell);
 }
 
 void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
@@ -274,6 +291,12 @@ void Table::learn(std::uint32_t cell, std::uint64_t bytes) noexcept {
     memory_.learn(NodeId{~0u}, cells_.news(cell).first(bytes));
     memory_.acquire(Others::running);
     cost_.note_acquire(now_ns() - begun_ns);
+}
+
+/// The first hold of a stay begins.
+void Table::has_come(std::uint32_t cell) noexcept {
+    cells_.own(cell).keeping.came(now_ns());
+    has_taken(cell);
 }
 
 /// The node in front sees `urgent` at its next unlock. If the lock lies open there, perhaps no
@@ -317,6 +340,7 @@ bool Table::try_elsewhere(std::uint32_t cell) noexcept {
         if (!holder) {
             if (!take_end_of_queue(cell, holder)) return false;
             leave_state(cell, held);
+            has_come(cell);
             return true;
         }
         if (try_published(cell, holder)) return true;
@@ -335,6 +359,7 @@ bool Table::take_end_of_queue(std::uint32_t cell, LockCell holder) noexcept {
 bool Table::try_published(std::uint32_t cell, LockCell holder) noexcept {
     if (!take_published(cell, holder, false)) return false;
     cells_.own(cell).keeping.wanted_again(now_ns(), cost_.soon_ns());
+    has_come(cell);
     return true;
 }
 
@@ -380,8 +405,11 @@ void Table::unlock_here(std::uint32_t cell, By who) noexcept {
     Cells::Shared& shared = cells_.shared(cell);
     LockKeeping& keeping = cells_.own(cell).keeping;
     keeping.unlocked();
+    if (who == By::holder) keeping.missed(thread_part(this_thread()).missed_ns);
     const bool wanted = shared.next.load() != 0;
-    if (wanted ? shared.urgent.load() != 0 || !keeping.keeps() : keeping.publishes()) {
+    const bool stays = wanted && keeping.has_to_pay_off(now_ns(), cost_.both_ns());
+    const bool may_stay = !wanted || stays || (shared.urgent.load() == 0 && keeping.keeps());
+    if (!may_stay || (!wanted && keeping.publishes())) {
         return on_runtime_stack([&] {
             publish(cell, who);
             if (wanted) {
@@ -394,7 +422,8 @@ void Table::unlock_here(std::uint32_t cell, By who) noexcept {
     }
     leave_state(cell, open);
     // A thread that became urgent in between has seen the lock held.
-    if (shared.urgent.load() != 0 && shared.next.load() != 0 && change(cell, open, leaving)) {
+    if (!stays && shared.urgent.load() != 0 && shared.next.load() != 0 &&
+        change(cell, open, leaving)) {
         on_runtime_stack([&] {
             publish(cell, who);
             hand_over(cell);
@@ -452,7 +481,15 @@ bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
         leave_state(cell, from);
         return false;
     }
-    if (from == open) cells_.own(cell).keeping.was_kept_in_vain();
+    LockKeeping& keeping = cells_.own(cell).keeping;
+    if (from == open) {
+        // The node that waits asks again.
+        if (keeping.has_to_pay_off(now_ns(), cost_.both_ns()) && keeping.was_used()) {
+            leave_state(cell, open);
+            return false;
+        }
+        keeping.was_kept_in_vain();
+    }
     if (from != published) publish(cell, By::payer);
     hand_over(cell);
     return true;

@@ -365,6 +365,39 @@ TEST(HandOverCost, patience_is_a_few_hand_overs_within_bounds) {
     EXPECT_EQ(cost.patience_ns(), HandOverCost::patience_max_ns);
 }
 
+TEST(LockKeeping, stays_until_misses_and_a_hand_over_are_a_fifth_of_the_stay) {
+    constexpr std::uint64_t hand_over_ns = 10'000;
+    LockKeeping keeping;
+    std::uint64_t now_ns = 1'000'000;
+    const auto comes = [&] {
+        keeping.left(now_ns);
+        keeping.wanted_again(now_ns, soon_ns);
+        keeping.came(now_ns);
+    };
+    const auto holds = [&](std::uint64_t ns, std::uint64_t missed_ns) {
+        keeping.locked(7);
+        keeping.unlocked();
+        keeping.missed(7 + missed_ns);
+        now_ns += ns;
+        return keeping.has_to_pay_off(now_ns, hand_over_ns);
+    };
+    EXPECT_FALSE(holds(1, 1'000));  // no thread has come back for it
+    comes();
+    EXPECT_FALSE(holds(1, 0));  // nothing had to be brought here
+    EXPECT_TRUE(holds(1'000, 1'000));
+    EXPECT_TRUE(holds(50'000, 0));
+    EXPECT_FALSE(holds(4'000, 0));
+    EXPECT_TRUE(holds(0, 1'000));
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(holds(1'900'000, 1'900'000));
+    EXPECT_FALSE(holds(1'900'000, 1'900'000));  // for 20 ms at most
+    comes();
+    EXPECT_FALSE(holds(1, 0));
+    EXPECT_TRUE(keeping.was_used());
+    EXPECT_FALSE(keeping.was_used());
+    keeping.was_kept_in_vain();
+    EXPECT_FALSE(holds(0, 1'000));
+}
+
 TEST(LockKeeping, publishes_where_the_former_stay_ended_and_not_for_ever) {
     LockKeeping keeping;
     for (int hold = 0; hold < 3; ++hold) {
