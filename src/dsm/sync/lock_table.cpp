@@ -76,7 +76,11 @@ public:
     void overflow_to(SyncTable& objects) noexcept override { objects_ = &objects; }
     void lock(LockKey key) noexcept override;
     bool try_lock(LockKey key) noexcept override;
-    void unlock(LockKey key) noexcept override;
+    void unlock(LockKey key) noexcept override {
+        if (!unlock_if_held(key)) die_unlocking_free(key);
+    }
+    bool unlock_if_held(LockKey key) noexcept override;
+    bool is_held(LockKey key) noexcept override;
     void forget(LockKey) noexcept override {}
 
 private:
@@ -122,7 +126,7 @@ private:
     void unlock_here(std::uint32_t cell, By who) noexcept;
     void publish(std::uint32_t cell, By who) noexcept;
     void hand_over(std::uint32_t cell) noexcept;
-    void unlock_elsewhere(LockKey key) noexcept;
+    bool unlock_elsewhere(LockKey key) noexcept;
 
     void send(NodeId to, LockMessage::Kind kind, std::uint64_t what) noexcept;
     static void on_message(void* table, NodeId from, Bytes body) noexcept;
@@ -390,15 +394,29 @@ LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
 
 // --- away from this node -------------------------------------------------------------------------
 
-void Table::unlock(LockKey key) noexcept {
+bool Table::unlock_if_held(LockKey key) noexcept {
     std::uint32_t cell;
-    if (!cells_.bind(key, &cell)) {
-        if (objects_for(key).unlock_mutex(object_of(key), MutexType::lock) != SyncOutcome::done)
-            die_unlocking_free(key);
-        return;
-    }
+    if (!cells_.bind(key, &cell))
+        return objects_for(key).unlock_mutex(object_of(key), MutexType::lock) == SyncOutcome::done;
     if (state(cell) != held) return unlock_elsewhere(key);
     unlock_here(cell, By::holder);
+    return true;
+}
+
+// A lock on its way is not held for a moment, and is in use.
+bool Table::is_held(LockKey key) noexcept {
+    std::uint32_t cell;
+    if (!cells_.bind(key, &cell)) return objects_for(key).is_mutex_held(object_of(key));
+    const LockState here = state(cell);
+    if (here != away) return here != open && here != published;
+    bool held_there = false;
+    on_runtime_stack([&] {
+        const LockCell holder{cells_.segment().load(cells_.tail_of(cell))};
+        if (!holder) return;
+        const std::uint64_t there = cells_.segment().load(cells_.at(holder, Cells::state_word));
+        held_there = there != raw(open) && there != raw(published);
+    });
+    return held_there;
 }
 
 void Table::unlock_here(std::uint32_t cell, By who) noexcept {
@@ -498,7 +516,7 @@ bool Table::pay_from(std::uint32_t cell, LockState from) noexcept {
 // This node does not know which node holds the lock; it stays there until it is unset. One node is
 // asked after the other: the next holder, which gets it then, must not be asked too. A program that
 // does this does it seldom.
-void Table::unlock_elsewhere(LockKey key) noexcept {
+bool Table::unlock_elsewhere(LockKey key) noexcept {
     const RuntimeScope here;
     const std::scoped_lock guard{unset_latch_};
     bool found = false;
@@ -513,7 +531,7 @@ void Table::unlock_elsewhere(LockKey key) noexcept {
             found = unset_answer_.load() == UnsetAnswer::done;
         }
     });
-    if (!found) die_unlocking_free(key);
+    return found;
 }
 
 void Table::unset_for(void* table, std::uint64_t key, NodeId who) noexcept {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: pthread mutexes and spin locks, over all nodes where they lie in global memory.
 // Invariant: a mutex's type is what its bytes say, so that PTHREAD_MUTEX_INITIALIZER and friends
-// make one; a spin lock is a mutex whose waiters do not burn their processor.
+// make one; a spin lock is a mutex whose waiters do not burn their processor. A mutex that knows no
+// owner is a lock as OpenMP's are, which stays at the node that uses it.
 #include <pthread.h>
+
+#include <algorithm>
 
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/runtime_mutexes.hpp"
@@ -47,10 +50,39 @@ dsm::MutexType type_of(const pthread_mutex_t* mutex) noexcept {
     }
 }
 
+/// A thread in the queue of such a lock cannot leave it again, so one with a deadline looks from
+/// time to time.
+int try_plain_until(dsm::LockKey key, const dsm::Deadline& deadline) noexcept {
+    constexpr std::uint64_t pause_first_ns = 4'000, pause_max_ns = 500'000;
+    for (std::uint64_t pause_ns = pause_first_ns; !world()->locks->try_lock(key);
+         pause_ns = std::min(2 * pause_ns, pause_max_ns)) {
+        const std::uint64_t left_ns = deadline.left_ns();
+        if (left_ns == 0) return ETIMEDOUT;
+        const timespec pause{0, static_cast<long>(std::min(pause_ns, left_ns))};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    }
+    return 0;
+}
+
+int lock_plain(const volatile void* object, dsm::Waiting waiting) noexcept {
+    const dsm::LockKey key = key_of(object);
+    if (!waiting.allowed) return world()->locks->try_lock(key) ? 0 : EBUSY;
+    if (waiting.deadline != nullptr) return try_plain_until(key, *waiting.deadline);
+    world()->locks->lock(key);
+    return 0;
+}
+
+/// Of one that no thread holds, libc says nothing either.
+int unlock_plain(const volatile void* object) noexcept {
+    world()->locks->unlock_if_held(key_of(object));
+    return 0;
+}
+
 int lock(dsm::SyncTable& table, pthread_mutex_t* mutex, dsm::Waiting waiting) noexcept {
     const dsm::MutexType type = type_of(mutex);
+    if (type == dsm::MutexType::normal) return lock_plain(mutex, waiting);
     const int error = error_of(table.lock_mutex(key_of(mutex), type, waiting));
-    if (error == 0 && type != dsm::MutexType::normal) ++omp::owned_locks;
+    if (error == 0) ++omp::owned_locks;
     return error;
 }
 
@@ -88,7 +120,10 @@ int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attrib
 int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
     auto* const table = table_of(mutex);
     if (table == nullptr) return real_pthread_mutex_destroy(mutex);
-    return table->is_mutex_held(key_of(mutex)) ? EBUSY : 0;
+    const bool is_held = type_of(mutex) == MutexType::normal
+                             ? world()->locks->is_held(key_of(mutex))
+                             : table->is_mutex_held(key_of(mutex));
+    return is_held ? EBUSY : 0;
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
@@ -121,8 +156,9 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     if (table == nullptr && is_runtime_mutex(mutex)) table = world()->sync.get();
     if (table == nullptr) return real_pthread_mutex_unlock(mutex);
     const MutexType type = type_of(mutex);
+    if (type == MutexType::normal) return unlock_plain(mutex);
     const int error = error_of(table->unlock_mutex(key_of(mutex), type));
-    if (error == 0 && type != MutexType::normal) --hiroba::omp::owned_locks;
+    if (error == 0) --hiroba::omp::owned_locks;
     return error;
 }
 
@@ -137,19 +173,19 @@ int pthread_spin_destroy(pthread_spinlock_t* spin) noexcept {
 int pthread_spin_lock(pthread_spinlock_t* spin) noexcept {
     auto* const table = table_of(spin);
     if (table == nullptr) return real_pthread_spin_lock(spin);
-    return error_of(table->lock_mutex(key_of(spin), MutexType::normal, {}));
+    return lock_plain(spin, {});
 }
 
 int pthread_spin_trylock(pthread_spinlock_t* spin) noexcept {
     auto* const table = table_of(spin);
     if (table == nullptr) return real_pthread_spin_trylock(spin);
-    return error_of(table->lock_mutex(key_of(spin), MutexType::normal, {false}));
+    return lock_plain(spin, {false});
 }
 
 int pthread_spin_unlock(pthread_spinlock_t* spin) noexcept {
     auto* const table = table_of(spin);
     if (table == nullptr) return real_pthread_spin_unlock(spin);
-    return error_of(table->unlock_mutex(key_of(spin), MutexType::normal));
+    return unlock_plain(spin);
 }
 
 }  // extern "C"
