@@ -173,7 +173,14 @@ void SyncCells::take_news(Bucket bucket) noexcept {
 
 bool SyncCells::is_caught_up(SyncKey key) noexcept {
     const Bucket bucket = bucket_of(key);
-    const std::uint64_t owes = segment_.load(at(bucket, owing));
+    std::array<std::uint64_t, 2> now{};  // version and owing
+    std::array<gas::Segment::Access, 2> look{
+        gas::Segment::Access::get(segment_, at(bucket, version).offset,
+                                  std::as_writable_bytes(std::span(now).first(1))),
+        gas::Segment::Access::get(segment_, at(bucket, owing).offset,
+                                  std::as_writable_bytes(std::span(now).last(1)))};
+    gas::Segment::in_order(bucket.node, look);
+    const std::uint64_t owes = now[1];
     // Acquire: pairs with the release in put_news() and catch_up(): what the thread of this node
     // had acquired that stored it is visible here.
     return (owes == 0 || owes == endpoint_.self().value + 1) &&
@@ -204,64 +211,105 @@ void SyncCells::pay_debt(void* cells, std::uint64_t bucket_raw, NodeId creditor)
 
 SyncCells::Visit::Visit(SyncCells& cells, SyncKey key, CellKind kind, Find find) noexcept
     : cells_(cells), bucket_(cells.bucket_of(key)) {
-    Backoff backoff;
     const std::uint64_t mine = cells.endpoint_.self().value + 1;
-    while (cells.segment_.compare_swap(cells.at(bucket_, held), 0, mine) != 0) backoff.pause();
+    for (Backoff backoff;; backoff.pause()) {
+        std::array<Access, 2> enter{
+            Access::compare_swap(cells.segment_, cells.at(bucket_, held).offset, 0, mine),
+            Access::get(cells.segment_, cells.at(bucket_, 0).offset,
+                        std::as_writable_bytes(std::span(bucket_words_)))};
+        gas::Segment::in_order(bucket_.node, enter);
+        if (enter[0].found == 0) break;
+    }
     if (find != Find::nothing) find_cell(key, kind, find);
 }
 
-SyncCells::Visit::~Visit() { cells_.segment_.store(cells_.at(bucket_, held), 0); }
+SyncCells::Visit::~Visit() {
+    if (cell_changed_ || bucket_changed_)
+        write_back();
+    else
+        cells_.segment_.store(cells_.at(bucket_, held), 0);
+}
+
+/// What has changed, and then opens the bucket. The bucket's other words are of put_news(), and
+/// stand as it left them.
+void SyncCells::Visit::write_back() noexcept {
+    gas::Segment& segment = cells_.segment_;
+    const auto place = [this](std::size_t word) { return cells_.at(bucket_, word).offset; };
+    static_assert(eager == owing + sizeof(Line::value_type));
+    const std::span debt = std::span{bucket_words_}.subspan(owing / sizeof(Line::value_type), 2);
+    std::array<Access, 4> leave{
+        Access::put(segment, cells_.at(cell_, 0).offset,
+                    std::as_writable_bytes(std::span(cell_words_))),
+        Access::store(segment, place(first_cell), get_of_bucket(first_cell)),
+        Access::put(segment, place(owing), std::as_writable_bytes(debt)),
+        Access::store(segment, place(held), 0)};
+    gas::Segment::in_order(bucket_.node, std::span(leave).subspan(has_cell() ? 0 : 1));
+}
 
 std::uint64_t SyncCells::Visit::get(std::size_t word) const noexcept {
-    return cells_.segment_.load(cells_.at(cell_, word));
+    return cell_words_[word / sizeof(std::uint64_t)];
 }
 void SyncCells::Visit::set(std::size_t word, std::uint64_t value) noexcept {
-    cells_.segment_.store(cells_.at(cell_, word), value);
+    cell_words_[word / sizeof(std::uint64_t)] = value;
+    cell_changed_ = true;
+}
+std::uint64_t SyncCells::Visit::get_of_bucket(std::size_t word) const noexcept {
+    return bucket_words_[word / sizeof(std::uint64_t)];
+}
+void SyncCells::Visit::set_of_bucket(std::size_t word, std::uint64_t value) noexcept {
+    bucket_words_[word / sizeof(std::uint64_t)] = value;
+    bucket_changed_ = true;
+}
+void SyncCells::Visit::get_cell(Cell cell) noexcept {
+    cells_.segment_.get(cells_.at(cell, 0), std::as_writable_bytes(std::span(cell_words_)));
 }
 std::uint64_t SyncCells::Visit::state() const noexcept { return get(state_of); }
 void SyncCells::Visit::set_state(std::uint64_t value) noexcept { set(state_of, value); }
 std::uint64_t SyncCells::Visit::amount() const noexcept { return get(amount_of); }
 void SyncCells::Visit::set_amount(std::uint64_t value) noexcept { set(amount_of, value); }
 
-bool SyncCells::Visit::is_idle(Cell cell) const noexcept {
-    gas::Segment& segment = cells_.segment_;
-    return segment.load(cells_.at(cell, state_of)) == 0 &&
-           segment.load(cells_.at(cell, amount_of)) == 0 &&
-           segment.load(cells_.at(cell, head_of)) == 0;
+bool SyncCells::Visit::is_idle() const noexcept {
+    return get(state_of) == 0 && get(amount_of) == 0 && get(head_of) == 0;
 }
 
 void SyncCells::Visit::find_cell(SyncKey key, CellKind kind, Find find) noexcept {
-    gas::Segment& segment = cells_.segment_;
     Cell idle{bucket_.node, 0};
     Cell cell = idle;
-    for (std::uint64_t raw = segment.load(cells_.at(bucket_, first_cell)); raw != 0;
-         raw = segment.load(cells_.at(cell, next_cell))) {
+    std::uint64_t next_of_idle = 0;
+    for (std::uint64_t raw = get_of_bucket(first_cell); raw != 0; raw = get(next_cell)) {
         cell.index = static_cast<std::uint32_t>(raw);
-        if (segment.load(cells_.at(cell, key_of)) == key) {
-            if (segment.load(cells_.at(cell, kind_of)) == static_cast<std::uint64_t>(kind)) {
+        get_cell(cell);
+        if (get(key_of) == key) {
+            if (get(kind_of) == static_cast<std::uint64_t>(kind)) {
                 cell_ = cell;
                 return;
             }
             // Memory that was another kind of object, which no thread uses any more.
-            return find == Find::existing ? void() : take_cell(cell, key, kind);
+            if (find != Find::existing) take_cell(cell, key, kind, get(next_cell));
+            return;
         }
-        if (idle.index == 0 && is_idle(cell)) idle = cell;
+        if (idle.index == 0 && is_idle()) {
+            idle = cell;
+            next_of_idle = get(next_cell);
+        }
     }
     if (find == Find::existing) return;
     if (idle.index == 0) {
         idle = cells_.new_cell(bucket_.node);
-        segment.store(cells_.at(idle, next_cell), segment.load(cells_.at(bucket_, first_cell)));
-        segment.store(cells_.at(bucket_, first_cell), idle.index);
+        next_of_idle = get_of_bucket(first_cell);
+        set_of_bucket(first_cell, idle.index);
     }
-    take_cell(idle, key, kind);
+    take_cell(idle, key, kind, next_of_idle);
 }
 
-void SyncCells::Visit::take_cell(Cell cell, SyncKey key, CellKind kind) noexcept {
+void SyncCells::Visit::take_cell(Cell cell, SyncKey key, CellKind kind,
+                                 std::uint64_t next) noexcept {
     cell_ = cell;
     fresh_ = true;
+    cell_words_ = {};
     set(key_of, key);
+    set(next_cell, next);
     set(kind_of, static_cast<std::uint64_t>(kind));
-    for (const std::size_t word : {state_of, amount_of, head_of, tail_of}) set(word, 0);
 }
 
 SyncWaiter SyncCells::Visit::enqueue(std::uint64_t mode) noexcept {
@@ -350,7 +398,7 @@ bool SyncCells::Visit::withdraw(SyncWaiter waiter) noexcept {
 void SyncCells::Visit::catch_up() noexcept {
     gas::Segment& segment = cells_.segment_;
     const std::uint64_t self = cells_.endpoint_.self().value + 1;
-    const std::uint64_t owes = segment.load(cells_.at(bucket_, owing));
+    const std::uint64_t owes = get_of_bucket(owing);
     if (owes == self) return;
     if (owes != 0) {
         const DebtRequest request{bucket_.node.value, bucket_.index};
@@ -358,37 +406,40 @@ void SyncCells::Visit::catch_up() noexcept {
         cells_.endpoint_.send(NodeId{static_cast<std::uint32_t>(owes - 1)}, message::release_wanted,
                               net::Urgency::wake_service, {&body, 1});
         cells_.endpoint_.wait_until([&] { return segment.load(cells_.at(bucket_, owing)) == 0; });
+        bucket_words_[owing / sizeof(Line::value_type)] = 0;
+        bucket_words_[version / sizeof(Line::value_type)] =
+            segment.load(cells_.at(bucket_, version));
     }
-    const std::uint64_t newest = segment.load(cells_.at(bucket_, version));
+    const std::uint64_t newest = get_of_bucket(version);
     // Relaxed: written under the bucket only.
     if (newest == cells_.seen(bucket_).load(std::memory_order_relaxed)) return;
     cells_.take_news(bucket_);
     cells_.seen(bucket_).store(newest, std::memory_order_release);  // pairs with is_caught_up()
-    segment.store(cells_.at(bucket_, eager), eager_releases);
+    set_of_bucket(eager, eager_releases);
 }
 
 void SyncCells::Visit::publish() noexcept {
-    cells_.segment_.store(cells_.at(bucket_, owing), 0);
+    set_of_bucket(owing, 0);
     cells_.put_news(bucket_);
 }
 
 bool SyncCells::Visit::owe_release() noexcept {
-    gas::Segment& segment = cells_.segment_;
     const NodeId self = cells_.endpoint_.self();
-    const std::uint64_t owes = segment.load(cells_.at(bucket_, owing));
+    const std::uint64_t owes = get_of_bucket(owing);
     // A node that owes must have all news of the bucket: paying the debt replaces them.
-    if (owes == 0 && segment.load(cells_.at(bucket_, version)) !=
-                         cells_.seen(bucket_).load(std::memory_order_relaxed))
+    if (owes == 0 && get_of_bucket(version) != cells_.seen(bucket_).load(std::memory_order_relaxed))
         return false;
     if (owes != 0 && owes != self.value + 1) return false;
-    const std::uint64_t soon = segment.load(cells_.at(bucket_, eager));
+    const std::uint64_t soon = get_of_bucket(eager);
     if (has_waiters()) {
         if (next_node() != self) return false;
     } else if (soon > 0) {
-        segment.store(cells_.at(bucket_, eager), soon - 1);
+        set_of_bucket(eager, soon - 1);
         return false;
     }
-    segment.store(cells_.at(bucket_, owing), self.value + 1);
+    set_of_bucket(owing, self.value + 1);
+    // Threads of other nodes may be let go on with the first one, and look before this visit ends.
+    if (has_waiters()) cells_.segment_.store(cells_.at(bucket_, owing), self.value + 1);
     return true;
 }
 

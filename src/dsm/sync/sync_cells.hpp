@@ -19,9 +19,11 @@
 // long.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
+#include "base/bytes.hpp"
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
 #include "dsm/dsm.hpp"
@@ -130,7 +132,8 @@ private:
 };
 
 /// Holds the bucket of one key. On the runtime stack, so that no handler of the program interrupts
-/// it; short, and waits for nothing but an owed release.
+/// it; short, and waits for nothing but an owed release. Works on copies of the bucket's words and
+/// the cell's, written back at its end: over a wire each look would be an exchange.
 class SyncCells::Visit {
 public:
     enum class Find : std::uint8_t { nothing, existing, existing_or_new };
@@ -174,17 +177,25 @@ public:
     bool owe_release() noexcept;
 
 private:
+    using Line = std::array<std::uint64_t, cache_line_bytes / sizeof(std::uint64_t)>;
+    using Access = gas::Segment::Access;
+    void write_back() noexcept;
     std::uint64_t get(std::size_t word) const noexcept;
     void set(std::size_t word, std::uint64_t value) noexcept;
+    std::uint64_t get_of_bucket(std::size_t word) const noexcept;
+    void set_of_bucket(std::size_t word, std::uint64_t value) noexcept;
+    void get_cell(Cell cell) noexcept;
     void find_cell(SyncKey key, CellKind kind, Find find) noexcept;
-    void take_cell(Cell cell, SyncKey key, CellKind kind) noexcept;
-    bool is_idle(Cell cell) const noexcept;
+    void take_cell(Cell cell, SyncKey key, CellKind kind, std::uint64_t next) noexcept;
+    bool is_idle() const noexcept;
     void take_out(SyncWaiter waiter, SyncWaiter before) noexcept;
 
     SyncCells& cells_;
     Bucket bucket_;
     Cell cell_{};
     bool fresh_ = false;
+    Line bucket_words_{}, cell_words_{};
+    bool bucket_changed_ = false, cell_changed_ = false;
 };
 
 }  // namespace hiroba::dsm

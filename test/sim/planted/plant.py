@@ -477,9 +477,14 @@ OBJECTS = {
     # A node owes a release although it has not seen all news of the bucket, which its payment replaces.
     "owed_over_unread_news": (
         "src/dsm/sync/sync_cells.cpp",
-        [("    if (owes == 0 && segment.load(cells_.at(bucket_, version)) !=\n"
-          "                         cells_.seen(bucket_).load(std::memory_order_relaxed))\n"
+        [("    if (owes == 0 &&\n"
+          "        get_of_bucket(version) != cells_.seen(bucket_).load(std::memory_order_relaxed))\n"
           "        return false;\n", "")],
+    ),
+    # A thread of another node that goes on at once is told of the debt too late.
+    "owed_behind_the_grant": (
+        "src/dsm/sync/sync_cells.cpp",
+        [("    if (has_waiters()) cells_.segment_.store(cells_.at(bucket_, owing), self.value + 1);\n", "")],
     ),
     # A semaphore is posted and the release forgotten.
     "post_owes_nothing": (
