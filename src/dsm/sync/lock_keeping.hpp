@@ -94,9 +94,10 @@ public:
     bool keeps() const noexcept { return holds_ < holds_of(evidence_); }
     /// No thread waits: whether to publish now. As far into this stay as the former one went; if
     /// the lock then stays, not for ever.
-    bool publishes() const noexcept {
-        return former_holds_ != 0 && holds_ >= former_holds_ &&
-               holds_ - former_holds_ < publications_max;
+    /// @param sleeps  the thread that unlocks goes to sleep until another has had the lock
+    bool publishes(bool sleeps = false) const noexcept {
+        return former_holds_ != 0 &&
+               (sleeps || (holds_ >= former_holds_ && holds_ - former_holds_ < publications_max));
     }
     void left(std::uint64_t now_ns) noexcept { since_ns_ = now_ns; }
     /// It was kept although another node waited, and no thread here came back for it.

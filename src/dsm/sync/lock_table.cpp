@@ -77,9 +77,9 @@ public:
     void lock(LockKey key) noexcept override;
     bool try_lock(LockKey key) noexcept override;
     void unlock(LockKey key) noexcept override {
-        if (!unlock_if_held(key)) die_unlocking_free(key);
+        if (!unlock_if_held(key, Then::goes_on)) die_unlocking_free(key);
     }
-    bool unlock_if_held(LockKey key) noexcept override;
+    bool unlock_if_held(LockKey key, Then then) noexcept override;
     bool is_held(LockKey key) noexcept override;
     void forget(LockKey) noexcept override {}
 
@@ -123,7 +123,7 @@ private:
 
     // Away from it.
     enum class By : std::uint8_t { holder, payer };
-    void unlock_here(std::uint32_t cell, By who) noexcept;
+    void unlock_here(std::uint32_t cell, By who, Then then = Then::goes_on) noexcept;
     void publish(std::uint32_t cell, By who) noexcept;
     void hand_over(std::uint32_t cell) noexcept;
     bool unlock_elsewhere(LockKey key) noexcept;
@@ -394,12 +394,12 @@ LockState Table::try_open(std::uint32_t cell, LockCell holder) noexcept {
 
 // --- away from this node -------------------------------------------------------------------------
 
-bool Table::unlock_if_held(LockKey key) noexcept {
+bool Table::unlock_if_held(LockKey key, Then then) noexcept {
     std::uint32_t cell;
     if (!cells_.bind(key, &cell))
         return objects_for(key).unlock_mutex(object_of(key), MutexType::lock) == SyncOutcome::done;
     if (state(cell) != held) return unlock_elsewhere(key);
-    unlock_here(cell, By::holder);
+    unlock_here(cell, By::holder, then);
     return true;
 }
 
@@ -419,15 +419,17 @@ bool Table::is_held(LockKey key) noexcept {
     return held_there;
 }
 
-void Table::unlock_here(std::uint32_t cell, By who) noexcept {
+void Table::unlock_here(std::uint32_t cell, By who, Then then) noexcept {
     Cells::Shared& shared = cells_.shared(cell);
     LockKeeping& keeping = cells_.own(cell).keeping;
     keeping.unlocked();
     if (who == By::holder) keeping.missed(thread_part(this_thread()).missed_ns);
     const bool wanted = shared.next.load() != 0;
-    const bool stays = wanted && keeping.has_to_pay_off(now_ns(), cost_.both_ns());
-    const bool may_stay = !wanted || stays || (shared.urgent.load() == 0 && keeping.keeps());
-    if (!may_stay || (!wanted && keeping.publishes())) {
+    const bool sleeps = then == Then::sleeps;
+    const bool stays = wanted && !sleeps && keeping.has_to_pay_off(now_ns(), cost_.both_ns());
+    const bool may_stay =
+        !wanted || stays || (!sleeps && shared.urgent.load() == 0 && keeping.keeps());
+    if (!may_stay || (!wanted && keeping.publishes(sleeps))) {
         return on_runtime_stack([&] {
             publish(cell, who);
             if (wanted) {

@@ -56,8 +56,13 @@ public:
     /// What this node has written is seen by the next holder. Unlocking a free lock ends the job
     /// with a line.
     virtual void unlock(LockKey key) noexcept = 0;
+    enum class Then : std::uint8_t {
+        goes_on,
+        sleeps,  ///< until another thread has had the lock: a condition variable
+    };
     /// As unlock(), but false where no thread holds it.
-    virtual bool unlock_if_held(LockKey key) noexcept = 0;
+    /// @param then  what the caller does
+    virtual bool unlock_if_held(LockKey key, Then then) noexcept = 0;
     /// Whether a thread holds it, as far as can be told from outside.
     virtual bool is_held(LockKey key) noexcept = 0;
     /// Forgets a free lock (omp_destroy_lock), so that its place can be reused.

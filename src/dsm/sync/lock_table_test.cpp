@@ -404,7 +404,9 @@ TEST(LockKeeping, publishes_where_the_former_stay_ended_and_not_for_ever) {
         keeping.unlocked();
         EXPECT_FALSE(keeping.publishes());
     }
+    EXPECT_FALSE(keeping.publishes(true));  // it has always been here
     keeping.wanted_again(1, soon_ns);
+    EXPECT_TRUE(keeping.publishes(true));
     for (int hold = 1; hold <= 20; ++hold) {
         keeping.unlocked();
         EXPECT_EQ(keeping.publishes(),

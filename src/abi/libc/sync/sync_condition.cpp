@@ -51,7 +51,7 @@ int wait(dsm::SyncKey key, pthread_mutex_t* mutex, const dsm::Deadline* deadline
     const CancellableCall call{is_point, &until};
     call.begin();
     const dsm::SyncWaiter waiter = table.join_condition(key);
-    pthread_mutex_unlock(mutex);
+    unlock_to_sleep(mutex);
     const dsm::SyncOutcome outcome =
         table.await_condition(key, waiter, is_point ? &until : deadline);
     call.end();

@@ -72,9 +72,10 @@ int lock_plain(const volatile void* object, dsm::Waiting waiting) noexcept {
     return 0;
 }
 
-/// Of one that no thread holds, libc says nothing either.
-int unlock_plain(const volatile void* object) noexcept {
-    world()->locks->unlock_if_held(key_of(object));
+/// libc, too, says nothing where no thread holds it.
+int unlock_plain(const volatile void* object,
+                 dsm::LockTable::Then then = dsm::LockTable::Then::goes_on) noexcept {
+    world()->locks->unlock_if_held(key_of(object), then);
     return 0;
 }
 
@@ -104,6 +105,14 @@ void refuse_attributes(const pthread_mutexattr_t* attributes, const pthread_mute
 }
 
 }  // namespace
+
+void unlock_to_sleep(pthread_mutex_t* mutex) noexcept {
+    if (table_of(mutex) != nullptr && type_of(mutex) == dsm::MutexType::normal)
+        unlock_plain(mutex, dsm::LockTable::Then::sleeps);
+    else
+        pthread_mutex_unlock(mutex);
+}
+
 }  // namespace hiroba::abi
 
 using namespace hiroba::abi;

@@ -4,6 +4,7 @@
 // only read, for what the initializer says; all others are libc's business, as on one node.
 #pragma once
 
+#include <pthread.h>
 #include <time.h>
 
 #include <cerrno>
@@ -44,6 +45,9 @@ inline int error_of(dsm::SyncOutcome outcome) noexcept {
     }
     return EINVAL;
 }
+
+/// Before a wait on a condition variable.
+void unlock_to_sleep(pthread_mutex_t* mutex) noexcept;
 
 /// Ends the job: `what` at `object` cannot be had across nodes.
 [[noreturn]] void refuse_object(const char* what, const volatile void* object) noexcept;
