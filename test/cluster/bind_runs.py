@@ -28,14 +28,18 @@ PROGRAM = r"""
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>
-#include <sys/syscall.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 int main(void) {
     static int processes[64], threads[64];
 #pragma omp parallel
     {
         processes[omp_get_thread_num()] = getpid();
-        threads[omp_get_thread_num()] = (int)syscall(SYS_gettid);
+        // The kernel's number: gettid() of main's thread is that of its process.
+        char self[64] = {0};
+        readlink("/proc/thread-self", self, sizeof self - 1);
+        threads[omp_get_thread_num()] = atoi(strrchr(self, '/') + 1);
 #pragma omp barrier
 #pragma omp master
         {

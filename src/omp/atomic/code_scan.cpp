@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: the linear sweep. Compilers keep data out of code sections, so decoding from the start of
 // each section meets every instruction; where it fails, it steps one byte and finds its feet.
+// Assembler code may have tables among it. There look_quickly() tells lengths of what is no
+// instruction, so an object in which anything does not decode is swept once more, and each
+// instruction decoded.
 #include "omp/atomic/code_scan.hpp"
 
 #include <Zydis/Zydis.h>
@@ -77,7 +80,9 @@ bool describe(const Decoded& decoded, CodeSite& site) {
 
 class Sweep {
 public:
-    explicit Sweep(dsm::AddressRange code) : targets_(code) {
+    enum class Look : std::uint8_t { quickly, decoding };
+    Sweep(dsm::AddressRange code, Look look)
+        : looks_quickly_(look == Look::quickly), targets_(code) {
         const bool ready = ZYAN_SUCCESS(
             ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
         HIROBA_INVARIANT(ready, "the Zydis library refuses 64-bit mode");
@@ -89,7 +94,10 @@ public:
         std::uintptr_t at = range.address;
         while (at < range.end()) {
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
-            if (const auto quick = look_quickly(bytes, range.end() - at); quick.length != 0) {
+            const std::size_t room = range.end() - at;
+            const bool may_be_data = !looks_quickly_ && !decodes(bytes, room);
+            const auto quick = may_be_data ? QuickInstruction{} : look_quickly(bytes, room);
+            if (quick.length != 0) {
                 scan_.wide_vectors |= quick.is_vector;
                 if (quick.is_branch) branch(at, quick);
                 if (jumps_by_table(bytes, quick.length)) tables_.push_back(at);
@@ -103,6 +111,7 @@ public:
             if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
                     &decoder_, &context, code, range.end() - at, &decoded.instruction))) {
                 ++scan_.undecodable_bytes;
+                if (looks_quickly_) return;
                 scan_.wide_vectors = true;
                 before_count_ = 0;
                 ++at;
@@ -113,6 +122,15 @@ public:
             at += decoded.instruction.length;
         }
     }
+
+    bool decodes(const std::uint8_t* code, std::size_t room) const {
+        ZydisDecodedInstruction instruction;
+        ZydisDecoderContext context;
+        return ZYAN_SUCCESS(
+            ZydisDecoderDecodeInstruction(&decoder_, &context, code, room, &instruction));
+    }
+
+    bool is_all_code() const { return scan_.undecodable_bytes == 0; }
 
     CodeScan finish() {
         std::sort(tables_.begin(), tables_.end());
@@ -227,6 +245,7 @@ private:
     static constexpr std::size_t before_most = 8;
 
     ZydisDecoder decoder_;
+    bool looks_quickly_;
     CodeScan scan_;
     /// Addresses of the last instructions; the newest is the one at `before_count_ - 1`, modulo.
     std::array<std::uintptr_t, before_most> before_{};
@@ -287,9 +306,12 @@ CodeScan scan_code(std::span<const CodeSection> sections) {
         }
         code = {begin, end - begin};
     }
-    Sweep sweep{code};
-    for (const CodeSection& section : sections) sweep.section(section.range);
-    return sweep.finish();
+    for (const Sweep::Look look : {Sweep::Look::quickly, Sweep::Look::decoding}) {
+        Sweep sweep{code, look};
+        for (const CodeSection& section : sections) sweep.section(section.range);
+        if (look == Sweep::Look::decoding || sweep.is_all_code()) return sweep.finish();
+    }
+    return {};
 }
 
 }  // namespace hiroba::omp

@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "omp/atomic/code_scan.hpp"
+
 namespace hiroba::omp {
 namespace {
 
@@ -119,6 +121,28 @@ TEST(QuickLength, TellsOfEachOpcodeWhatZydisTells) {
     }
     EXPECT_GT(comparison.told, comparison.seen / 2);
     EXPECT_EQ(comparison.wrong, 0u);
+}
+
+// Tables amid code: what decodes there is found by decoding, byte by byte where it fails.
+TEST(QuickLength, IsNotAskedWhereSomethingDoesNotDecode) {
+    std::vector<std::uint8_t> bytes(std::size_t{1} << 16);
+    std::mt19937_64 random{13};
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    ZydisDecoder decoder;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    std::size_t undecodable = 0;
+    for (std::size_t at = 0; at < bytes.size();) {
+        ZydisDecodedInstruction instruction;
+        ZydisDecoderContext context;
+        const bool is_decoded = ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+            &decoder, &context, bytes.data() + at, bytes.size() - at, &instruction));
+        undecodable += !is_decoded;
+        at += is_decoded ? instruction.length : 1u;
+    }
+    CodeSection section;
+    section.range = {reinterpret_cast<std::uintptr_t>(bytes.data()), bytes.size()};
+    EXPECT_GT(undecodable, 1'000u);
+    EXPECT_EQ(scan_code({&section, 1}).undecodable_bytes, undecodable);
 }
 
 TEST(QuickLength, ReadsNothingBeyondItsRoom) {

@@ -477,8 +477,7 @@ OBJECTS = {
     # A node owes a release although it has not seen all news of the bucket, which its payment replaces.
     "owed_over_unread_news": (
         "src/dsm/sync/sync_cells.cpp",
-        [("    if (owes == 0 &&\n"
-          "        get_of_bucket(version) != cells_.seen(bucket_).load(std::memory_order_relaxed))\n"
+        [("    if (owes == 0 && get_of_bucket(version) != cells_.seen(bucket_).load(std::memory_order_relaxed))\n"
           "        return false;\n", "")],
     ),
     # A thread of another node that goes on at once is told of the debt too late.
