@@ -119,7 +119,7 @@ pid_t gettid() noexcept {
     return HIROBA_CALL_OF_PROGRAM() ? number_for_program(own) : own;
 }
 
-int tgkill(pid_t to, pid_t thread, int signal) noexcept {
+int tgkill(pid_t to, pid_t thread, int signal) {
     return static_cast<int>(call_from(HIROBA_CALLER, SYS_tgkill, to, thread, signal));
 }
 
