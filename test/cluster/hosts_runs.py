@@ -72,11 +72,11 @@ def stream(bench, mtu_before, mtu, rounds=60):
     try:
         bench.hosts.limit_datagrams(mtu_before)
         job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program),
-                                             str(rounds)), stdin=subprocess.DEVNULL, text=True,
+                                             str(rounds)), stdin=subprocess.PIPE, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         job.stdout.readline()
         bench.hosts.limit_datagrams(mtu)
-        out, err = job.communicate(timeout=LIMIT_SECONDS)
+        out, err = job.communicate("\n", timeout=LIMIT_SECONDS)
     finally:
         bench.hosts.limit_datagrams(1500)
     seconds = re.search(r"^seconds (\S+)", err, re.MULTILINE)
