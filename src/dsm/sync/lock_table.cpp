@@ -7,7 +7,8 @@
 // release. A node that comes behind says so in the first one's cell, where its unlocks see it; they
 // hand over after some more holds (LockKeeping). Should no unlock come for a while (HandOverCost),
 // the node that waits *presses*: it asks for urgency, and if the lock lies open, sends a message,
-// upon which the DebtPayer there hands over.
+// upon which the DebtPayer there hands over. It presses again and again, since a lock that has to
+// pay off first (LockKeeping) stays while threads there use it.
 //
 // A lock is handed over by releasing, putting the news beside the successor's cell, and a store
 // there. Or, where it lies *published*, the successor takes it: the news lie beside the cell of the

@@ -173,18 +173,18 @@ void SyncCells::take_news(Bucket bucket) noexcept {
 
 bool SyncCells::is_caught_up(SyncKey key) noexcept {
     const Bucket bucket = bucket_of(key);
-    std::array<std::uint64_t, 2> now{};  // version and owing
+    // The debt first: its payment makes a version, and ends it then.
+    std::array<std::uint64_t, 1> owes{}, newest{};
     std::array<gas::Segment::Access, 2> look{
-        gas::Segment::Access::get(segment_, at(bucket, version).offset,
-                                  std::as_writable_bytes(std::span(now).first(1))),
         gas::Segment::Access::get(segment_, at(bucket, owing).offset,
-                                  std::as_writable_bytes(std::span(now).last(1)))};
+                                  std::as_writable_bytes(std::span(owes))),
+        gas::Segment::Access::get(segment_, at(bucket, version).offset,
+                                  std::as_writable_bytes(std::span(newest)))};
     gas::Segment::in_order(bucket.node, look);
-    const std::uint64_t owes = now[1];
     // Acquire: pairs with the release in put_news() and catch_up(): what the thread of this node
     // had acquired that stored it is visible here.
-    return (owes == 0 || owes == endpoint_.self().value + 1) &&
-           seen(bucket).load(std::memory_order_acquire) == segment_.load(at(bucket, version));
+    return (owes[0] == 0 || owes[0] == endpoint_.self().value + 1) &&
+           seen(bucket).load(std::memory_order_acquire) == newest[0];
 }
 
 // The creditor holds the bucket until the debt is paid, so there is one request for it at most.
