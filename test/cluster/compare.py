@@ -424,14 +424,14 @@ def clang_file(name):
     return str(pathlib.Path(said.stdout.strip()).resolve())
 
 
-def run(command, case, extra):
+def run(command, case, extra, folder=None):
     environment = clean_environment("OMP_", "LD_", "GLIBC_TUNABLES")
     environment.update(case.environment)
     environment.update(extra)
     try:
         done = subprocess.run(command + case.arguments, input=case.stdin, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=LIMIT_SECONDS)
+                              timeout=LIMIT_SECONDS, cwd=folder)
     except subprocess.TimeoutExpired as late:  # its nodes die with the launcher
         return None, late.stdout or b"", late.stderr or b""
     # A shell's view of a death by signal.
@@ -469,10 +469,12 @@ def check(options, case, flavour, nodes, threads, engine, directory):
     # LLVM's runtime stands in for gcc's where it comes first, so that the bare run has one, too.
     mixed = len(case.library or ()) == 2 and case.library[1] != case.compiler
     one_runtime = {"LD_PRELOAD": clang_file("libomp.so.5")} if mixed else {}
-    status, stdout, stderr = run([str(program)], case, team | one_runtime)
     command = [options.hiroba, "run", "-n", str(nodes), "--threads", str(threads), "--",
                str(program)]
-    got_status, got_stdout, got_stderr = run(command, case, team)
+    # Files that programs name without a folder are no others': parts of the list run beside each other.
+    with tempfile.TemporaryDirectory(prefix="compare") as folder:
+        status, stdout, stderr = run([str(program)], case, team | one_runtime, folder)
+        got_status, got_stdout, got_stderr = run(command, case, team, folder)
 
     if case.refused is not None and nodes > 1:
         return refusal_fault(case, got_status, got_stderr)
