@@ -9,6 +9,7 @@
 #include <omp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -236,10 +237,14 @@ static void clean_inner(void* at) {
     p->cleaned = p->cleaned * 10 + 1;
 }
 
+static void refuse_for_a_while(struct place* p);
+
 static void* waits(void* at) {
     struct place* const p = at;
     pthread_cleanup_push(clean_outer, p);
     pthread_cleanup_push(clean_inner, p);
+    // Before it may be cancelled.
+    if (p->wait == refuse_for_a_while) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     p->is_ready = 1;
     p->wait(p);
     p->steps = 1;  // it came back
@@ -262,13 +267,13 @@ static void compute_and_look(struct place* p) {
 }
 /// Is not disturbed before it says that it may.
 static void refuse_for_a_while(struct place* p) {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     const struct timespec span = {0, 60000000};
     const int slept = nanosleep(&span, NULL), got = sem_trywait(&p->semaphore);
     int state = -1;
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
     if (slept == 0 && got == -1 && state == PTHREAD_CANCEL_DISABLE) p->cleaned = 3;
-    pthread_testcancel();
+    for (;;)
+        pthread_testcancel(), sched_yield();  // whether it has been cancelled by now or will be
 }
 static void cancel_itself(struct place* p) {
     (void)p;
@@ -308,6 +313,7 @@ static int wrong_ends(void (*wait)(struct place*), int cleaned, int delay_us) {
         usleep(delay_us);
         const int failure = pthread_cancel(places[(self + 1) % all].thread);
         void* result = NULL;
+#pragma omp barrier  // Who is joined has no name any more: all have been cancelled.
         pthread_join(p->thread, &result);
         wrong +=
             failure != 0 || result != PTHREAD_CANCELED || p->cleaned != cleaned || p->steps != 0;
