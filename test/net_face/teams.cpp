@@ -218,9 +218,17 @@ int lost() {
     const auto world = network->team();
     const std::uint32_t self = world->self(), last = world->size() - 1;
     const auto rest = world->split(self == last ? 1 : 0);
-    world->barrier();
-    if (self == last) raise(SIGKILL);
-    Pending pending;
+    // A member that has left a collective may be dead before another has: no barrier, but a gather
+    // to who dies, which the others start and whose outcome none of them asks for.
+    std::vector<std::uint64_t> all(world->size());
+    const std::uint64_t word = self;
+    Pending told, pending;
+    world->start_gather(last, std::as_bytes(std::span(&word, 1)), out(all), told);
+    const bool is_told = network->wait(told);
+    if (self == last) {
+        require(is_told, "the others are here");
+        raise(SIGKILL);
+    }
     world->start_barrier(pending);
     require(!network->wait(pending), "a barrier of a dead node is over");
     Pending later;
