@@ -30,9 +30,10 @@ def circumstances(hiroba, between=""):
                        f"{info['build']['compiler']}"}
 
 
-def append(file, hiroba, row, between=""):
-    """Adds `row` (column -> value) with the circumstances; a new file gets its columns from it."""
+def append(file, hiroba, row, between="", note=""):
+    """Adds `row` (column -> value) with the circumstances, `note` behind the machine's; a new file gets its columns from it."""
     row = {**row, **circumstances(hiroba, between)}
+    row["machine"] += f", {note}" if note else ""
     path = Path(file)
     known = path.is_file()
     columns = list(csv.DictReader(path.open()).fieldnames) if known else list(row)

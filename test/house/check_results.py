@@ -11,6 +11,7 @@ Usage: check_results.py <root of the tree> [--write]
 """
 
 import csv
+import math
 import re
 import statistics
 import sys
@@ -27,7 +28,7 @@ def table_of(rows, newest, names):
     columns = [each for each in rows[0] if each not in FACTS]
     last = list({row[columns[0]]: row for row in rows}.values())
     if names:
-        last = [row for name in names.split("; ") for row in last if row[columns[0]] == name]
+        last = [row for name in re.split(r";\s+", names) for row in last if row[columns[0]] == name]
     shown = columns if newest else [*columns, "date", "commit"]
     lines = ["| " + " | ".join(shown) + " |", "|" + "---|" * len(shown)]
     lines += ["| " + " | ".join(row[each] for each in shown) + " |" for row in last]
@@ -37,19 +38,32 @@ def table_of(rows, newest, names):
     return text + "\n" + "\n".join(notes) + "\n"
 
 
+def number_of(text):
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def shown(text):
+    return text if number_of(text) == math.inf else f"{float(text):g}"
+
+
 def grouped_table_of(rows, names):
-    """A row a group: how many there are, the median of the third figure, the least and the greatest with their names."""
+    """A row a group: how many there are, the median of the third figure, the least and the greatest with their names. A row without
+    a number there, `over 25` or none at all, is greater than all with one."""
     columns = [each for each in rows[0] if each not in FACTS]
-    groups = {name: {} for name in [*(names.split("; ") if names else []), ""]}
+    groups = {name: {} for name in [*(re.split(r";\s+", names) if names else []), ""]}
     for name, row in {row[columns[0]]: row for row in rows}.items():  # the newest of each name
         group = next(each for each in groups if name.startswith(each))
-        groups[group][name.removeprefix(group).lstrip(":, ") or name] = float(row[columns[3]])
+        groups[group][name.removeprefix(group).lstrip(":, ") or name] = row[columns[3]]
     lines = [f"| {columns[0]} | rows | {columns[3]}: median | least | greatest |", "|---|---|---|---|---|"]
     for group, figures in groups.items():
         if figures:
-            least, greatest = min(figures, key=figures.get), max(figures, key=figures.get)
-            lines.append(f"| {group or ('others' if names else 'all')} | {len(figures)} | {statistics.median(figures.values()):.3g} "
-                         f"| {figures[least]:g} ({least}) | {figures[greatest]:g} ({greatest}) |")
+            numbers = {name: number_of(text) for name, text in figures.items()}
+            least, greatest = min(numbers, key=numbers.get), max(numbers, key=numbers.get)
+            lines.append(f"| {group or ('others' if names else 'all')} | {len(figures)} | {statistics.median(numbers.values()):.3g} "
+                         f"| {shown(figures[least])} ({least}) | {shown(figures[greatest])} ({greatest}) |")
     return "\n".join(lines) + "\n"
 
 

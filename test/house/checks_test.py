@@ -239,10 +239,12 @@ class Results(unittest.TestCase):
     def test_a_table_may_have_a_row_for_each_group(self):
         rows = [{"program": name, "ours": "", "theirs": "", "times": times, "date": "d", "commit": "c", "machine": "m"}
                 for name, times in [("A x", "9"), ("A x", "1"), ("A y", "2"), ("A z", "4"), ("b", "8"), ("c", "6")]]
-        text = check_results.grouped_table_of(rows, "A; nobody")
+        text = check_results.grouped_table_of(rows, "A;\nnobody")
         self.assertIn("| A | 3 | 2 | 1 (x) | 4 (z) |\n| others | 2 | 7 | 6 (c) | 8 (b) |\n", text)
         self.assertNotIn("nobody", text)
         self.assertIn("| all | 5 | 4 | 1 (A x) | 8 (b) |\n", check_results.grouped_table_of(rows, None))
+        rows[-1]["times"] = "over 25"
+        self.assertIn("| all | 5 | 4 | 1 (A x) | over 25 (c) |\n", check_results.grouped_table_of(rows, None))
 
 
 class Form(unittest.TestCase):
