@@ -71,11 +71,25 @@ class Browser:
         self.ask("DELETE", "")
 
 
+def started_driver():
+    """chromedriver and its port. It chooses one by its IPv6 address, and ends where the same of IPv4 is in use."""
+    for _ in range(20):
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        said = ""
+        for line in driver.stdout:
+            if found := re.search(r"started successfully on port (\d+)", line):
+                return driver, found[1]
+            said = line
+        driver.wait()
+        if "port not available" not in said:
+            break
+    raise RuntimeError(f"chromedriver ended with status {driver.returncode}: {said}")
+
+
 @contextlib.contextmanager
 def browser():
-    driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    driver, port = started_driver()
     try:
-        port = next(found[1] for line in driver.stdout if (found := re.search(r"started successfully on port (\d+)", line)))
         window = Browser(port)
         try:
             yield window
