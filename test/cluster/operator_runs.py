@@ -433,23 +433,6 @@ def loopback_only(bench):
 # --- the end --------------------------------------------------------------------------------------
 
 
-def prompt_end(bench):
-    """Nodes that talk by datagrams say that they have heard of the end: nobody waits for it."""
-    program = brief(bench)
-    for nodes in (2, 4):
-        seconds = {"shm": [], "udp": []}
-        for provider in ["shm", "udp"] * 9:
-            start = time.monotonic()
-            done = subprocess.run([bench.hiroba, "run", "-n", str(nodes), "--threads", "1", str(program)],
-                                  env={**os.environ, "HIROBA_PROVIDER": provider}, capture_output=True,
-                                  text=True, timeout=LIMIT_SECONDS)
-            assert (done.returncode, done.stdout, done.stderr) == (0, f"{nodes}\n", ""), done
-            seconds[provider].append(time.monotonic() - start)
-        # The least: other work on the machine delays some, a wait would delay all.
-        least = {name: min(times) for name, times in seconds.items()}
-        assert least["udp"] < least["shm"] + 0.35, f"{nodes} nodes: {least}"
-
-
 def streams_locked_at_the_end(bench):
     """A thread that has locked a stream, and sleeps or reads, keeps no node from ending; what the stream holds is
     written."""
@@ -516,7 +499,7 @@ def error_output_locked(bench):
 
 CASES = [hangup, hangup_handled, signals_of_nodes, limit_of_processor_time, kill_of_a_node,
          interrupted_in_a_fault, few_processes, small_control_group, denied_calls, denied_memory, lines_that_help,
-         loopback_only, prompt_end, streams_locked_at_the_end,
+         loopback_only, streams_locked_at_the_end,
          error_output_locked]
 
 

@@ -20,6 +20,7 @@
 #include "abi/world.hpp"
 #include "base/clock.hpp"
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "base/service_thread.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
@@ -184,7 +185,12 @@ void end_program(int status) noexcept {
     if (node->memory != nullptr) {
         node->omp->quit();
         // The others must hear of it; should they not, the launcher ends them a second later.
-        on_runtime_stack([node] { node->endpoint->drain(drain_ns); });
+        on_runtime_stack([node] {
+            if (!node->endpoint->drain(drain_ns))
+                log(LogLayer::abi, LogLevel::info,
+                    "node 0 has waited %lu ms for nodes that have not acknowledged the end",
+                    drain_ns / 1'000'000);
+        });
     }
     node->omp->finish_tool(omp_in_parallel() == 0);
     report(*node, status);
