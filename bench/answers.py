@@ -29,6 +29,13 @@ def check_own(row, folder):
         found = len(re.findall(row.right, printed(folder), re.MULTILINE))
         if found != 1:
             raise Wrong(f"it prints '{row.right}' {found} times")
+    if row.sound:
+        try:
+            wrong = row.sound(folder)
+        except (OSError, ValueError) as error:
+            wrong = str(error)
+        if wrong:
+            raise Wrong(wrong)
 
 
 def lines_of(path, unlike):

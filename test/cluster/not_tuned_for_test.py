@@ -78,6 +78,18 @@ class Answers(Folders):
     def test_lines_of_times_do_not_count(self):
         self.expect(self.row(files=("stdout",), unlike="timer"), {"stdout": "1\ntimer 5\n"}, {"stdout": "1\ntimer 6\n"}, "")
 
+    def test_what_is_not_sound_is_wrong(self):
+        row = self.row(sound=public_programs.points_of_centers)
+        self.expect(row, {"centers.txt": "7\n8000.0\n.5 .5 \n\n9\n192.0\n.1 .2 \n\n"}, {}, "")
+        self.run_case(row, "7\n8000.0\n.5 .5 \n\n9\n191.0\n.1 .2 \n\n", "8191 of 8192")
+        self.run_case(row, "7\n", "0 of 8192")
+        self.run_case(row, "7\nnan of it\n", "could not convert")
+
+    def run_case(self, row, centers, wrong):
+        (self.folder / "ours/centers.txt").write_text(centers)
+        with self.assertRaisesRegex(answers.Wrong, wrong):
+            answers.check(row, self.folder / "ours", self.folder / "theirs")
+
     def test_another_file_is_wrong(self):
         self.expect(self.row(files=("out",)), {"out": "1 2\n"}, {"out": "1 3\n"}, "not as libgomp's")
 
@@ -123,7 +135,7 @@ class Tables(Folders):
         self.assertEqual(len(names), len(set(names)))
         for row in public_programs.ROWS + public_programs.TINY_ROWS + page_costs.ROWS:
             self.assertTrue(public_programs.needs(row) <= set(public_programs.BUILDS))
-            self.assertTrue(row.right or row.same or row.files, row.program)
+            self.assertTrue(row.right or row.same or row.files or row.sound, row.program)
             for expression in [*row.same, *(figure.seconds for figure in row.figures if figure.seconds)]:
                 self.assertEqual(re.compile(expression).groups, 1, expression)
 
