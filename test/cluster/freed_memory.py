@@ -80,7 +80,7 @@ def run(options, program, way, nodes, engine, folder):
     # Into files: no process reads pipes meanwhile.
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
         job = subprocess.Popen([options.hiroba, "run", "-n", str(nodes), "--threads", "1", "--",
-                                program, *arguments], env=environment, stdout=out, stderr=err)
+                                program, *arguments, "rest"], env=environment, stdout=out, stderr=err)
         held, end = [], time.monotonic() + options.seconds
         while job.poll() is None and time.monotonic() < end:
             held.append(held_by_a_node(job.pid))
