@@ -158,9 +158,9 @@ def killed(reading, rng):
     """The launcher is killed, or a node of it, at some moment."""
     runs = reading.runs
     for victim in ("launcher", "node"):
-        with subprocess.Popen(runs.command("needless_barrier", "long"), stdout=subprocess.DEVNULL,
+        first = runs.parts()[1]
+        with subprocess.Popen(runs.command("needless_barrier", "endless"), stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as job:
-            first = pathlib.Path(f"{runs.file}.1")
             deadline = time.monotonic() + SECONDS
             least = rng.randrange(300, 1500)
             while time.monotonic() < deadline and (not first.exists() or first.stat().st_blocks < least):

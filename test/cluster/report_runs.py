@@ -70,6 +70,13 @@ class Runs:
         recording = ["--record", self.file] if record else []
         return [self.hiroba, "run", *options, *recording, self.program, *words]
 
+    def parts(self, nodes=2):
+        """What the nodes of the next run record into, without what a killed run has left there."""
+        parts = [pathlib.Path(f"{self.file}.{rank}") for rank in range(nodes)]
+        for part in parts:
+            part.unlink(missing_ok=True)
+        return parts
+
     def run(self, *words, options=("-n", "2", "-t", "1"), record=True, before=(), **settings):
         """What the program printed."""
         done = subprocess.run([*before, *self.command(*words, options=options, record=record)], env={**os.environ, **settings},
@@ -145,8 +152,8 @@ def forms(runs):
 
 def killed(runs):
     """A recording of a job that was killed has what there was of it."""
-    with subprocess.Popen(runs.command("needless_barrier", "long"), stdout=subprocess.DEVNULL) as job:
-        first = pathlib.Path(f"{runs.file}.1")
+    first = runs.parts()[1]
+    with subprocess.Popen(runs.command("needless_barrier", "endless"), stdout=subprocess.DEVNULL) as job:
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline and (not first.exists() or first.stat().st_blocks < 1000):
             time.sleep(0.01)
@@ -187,29 +194,37 @@ def attached(runs, job):
 
 def live(runs):
     """Commands that look at a running job find it, by its number and by themselves."""
-    command = runs.command("needless_barrier", "long", options=("-n", "3", "-t", "1"))
+    parts = runs.parts(nodes=3)
+    command = runs.command("needless_barrier", "endless", options=("-n", "3", "-t", "1"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=runs.folder) as job:
-        parts = [pathlib.Path(f"{runs.file}.{rank}") for rank in range(3)]
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline and not all(part.exists() and part.stat().st_blocks >= 300 for part in parts):
-            time.sleep(0.01)
-        for words in ((), (str(job.pid),), (str(runs.file),)):
-            rows = [line.split() for line in ask(runs, "top", "--once", *words).splitlines()]
-            nodes = [row[0] for row in rows if len(row) > 6 and row[0].isdigit()]
-            if nodes != ["0", "1", "2"] or not any("needless_barrier" in word for row in rows for word in row):
-                runs.faults.append(f"hiroba top {words} shows {rows}")
-        if shutil.which("gdb") is not None:
-            attached(runs, job.pid)
-        ask(runs, "stacks")
-        told = ""
-        while "rank 2, thread" not in told and (line := job.stderr.readline()):
-            told += line
-        job.kill()
-    if not all(f"rank {rank}, thread" in told for rank in range(3)):
-        runs.faults.append(f"hiroba stacks without a number says {told[-500:]}")
+        try:
+            look(runs, job, parts)
+        finally:
+            job.kill()
     done = subprocess.run([runs.hiroba, "top", "--once", str(os.getpid())], capture_output=True, text=True, check=False)
     if done.returncode != 64 or "is no process of hiroba run" not in done.stderr:
         runs.faults.append(f"hiroba top of another process: {done}")
+
+
+def look(runs, job, parts):
+    """Asks the commands, once its nodes record."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline and not all(part.exists() and part.stat().st_blocks >= 300 for part in parts):
+        time.sleep(0.01)
+    for words in ((), (str(job.pid),), (str(runs.file),)):
+        rows = [line.split() for line in ask(runs, "top", "--once", *words).splitlines()]
+        nodes = [row[0] for row in rows if len(row) > 6 and row[0].isdigit()]
+        if nodes != ["0", "1", "2"] or not any("needless_barrier" in word for row in rows for word in row):
+            runs.faults.append(f"hiroba top {words} shows {rows}")
+    if shutil.which("gdb") is not None:
+        attached(runs, job.pid)
+    ask(runs, "stacks")
+    told = ""
+    is_told = lambda: all(f"rank {rank}, thread" in told for rank in range(3))
+    while not runs.faults and not is_told() and (line := job.stderr.readline()):
+        told += line
+    if not is_told():
+        runs.faults.append(f"hiroba stacks without a number says {told[-500:]}")
 
 
 RACE = """#include <omp.h>

@@ -10,7 +10,8 @@
 
 enum { block_bytes = 4096, threads_max = 256 };
 
-static int steps_more = 1;  // long: a hundred times as many steps, of needless_barrier
+// long: a hundred times as many steps, of needless_barrier; endless: until it is killed
+static int steps_more = 1;
 
 static double work(long i) { return sqrt((double)(i % 1000) + 1.5); }
 
@@ -363,6 +364,7 @@ static const struct {
 int main(int argc, char** argv) {
     const int cured = argc > 2 && strcmp(argv[2], "cured") == 0;
     if (argc > 2 && strcmp(argv[2], "long") == 0) steps_more = 100;
+    if (argc > 2 && strcmp(argv[2], "endless") == 0) steps_more = 1000000;
     for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; ++i) {
         if (strcmp(programs[i].name, argv[1]) != 0) continue;
         const double begin = omp_get_wtime();
