@@ -170,7 +170,10 @@ def seconds_of(figure, folder, whole):
     told = re.findall(figure.seconds, (folder / "stdout").read_text(errors="replace"), re.MULTILINE)
     if len(told) != 1:
         raise Failed("told no time", figure.seconds)
-    return float(told[0]) * figure.scale
+    seconds = float(told[0]) * figure.scale
+    if not 0 < seconds <= whole:
+        raise Failed("told no time", f"{seconds:g} of {whole:g} s")
+    return seconds
 
 
 class Measurement:
