@@ -51,12 +51,12 @@ void construct_cxx_streams() noexcept {
     }
 }
 
-/// libgfortran waits for every unit, those too that this thread has locked: then unit 6 alone is
-/// flushed, which all nodes share.
+/// libgfortran waits for every unit, those too that this thread has locked, or another one that
+/// reads what may never come: then unit 6 alone is flushed, which all nodes share.
 void flush_units() noexcept {
     const UnitsHere here = units_of_this_thread();
     int output = 6;
-    if (here.locked == 0) {
+    if (here.locked == 0 && !is_read_under_way()) {
         flush_fortran(nullptr);
     } else if (here.locked_output == 0) {
         flush_fortran(&output);

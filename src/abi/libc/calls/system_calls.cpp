@@ -23,7 +23,6 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/directories.hpp"
-#include "abi/libc/files/fortran_units.hpp"
 #include "abi/libc/files/packed_calls.hpp"
 #include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/files/remote_files.hpp"
@@ -88,33 +87,6 @@ void number_both_ends(long number, const CallArguments& arguments) noexcept {
     if (!pipes && number != SYS_socketpair) return;
     auto* const ends = pointer<int>(arguments.word[pipes ? 0 : 3]);
     for (int i = 0; i < 2; ++i) ends[i] = static_cast<int>(number_new_descriptor(ends[i]));
-}
-
-/// "fort." and digits: what libgfortran opens for a unit that the program has not opened here.
-bool names_unit(const char* path) noexcept {
-    if (strncmp(path, "fort.", 5) != 0 || path[5] == '\0') return false;
-    return path[5 + strspn(path + 5, "0123456789")] == '\0';
-}
-
-/// libgfortran's table of units is each node's own. A unit that node 0 has opened is unknown here,
-/// and a file of its own would swallow what is written to it.
-void refuse_unit(const SystemCall& row, const CallArguments& arguments) noexcept {
-    if (row.touches[0].use != Use::text) return;
-    const char* const path = pointer<const char>(arguments.word[row.touches[0].argument]);
-    if (path == nullptr || !names_unit(path)) return;
-    const NodeId self = world()->job.self;
-    if (self.value == 0) {
-        const auto node = node_with_unit(strtol(path + 5, nullptr, 10));
-        if (!node) return;
-        die(exit_environment,
-            "Fortran unit %s is open on node %u, and not on node 0: a unit belongs to the node "
-            "that opened it; close it there, or run on one node (-n 1)",
-            path + 5, node->value);
-    }
-    die(exit_environment,
-        "Fortran unit %s is not open on node %u: a unit belongs to the node that opened it; use it "
-        "outside of parallel regions, or run on one node (-n 1)",
-        path + 5, self.value);
 }
 
 }  // namespace
@@ -360,7 +332,6 @@ long perform(long number, const CallArguments& asked) noexcept {
         if (result == 0) after_attribute_call(number, a[0], a[1]);
         return result;
     }
-    if (row->opens) refuse_unit(*row, arguments);
     if (row->opens && row->touches[0].use == Use::text)
         refuse_soft_dirty(pointer<const char>(a[row->touches[0].argument]));
     if (const auto locked = lock_for_job(number, arguments)) return *locked;

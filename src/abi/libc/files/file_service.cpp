@@ -15,6 +15,7 @@
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
+#include "abi/libc/files/fortran_units.hpp"
 #include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/memory/malloc_figures.hpp"
 #include "abi/libc/process/child_signals.hpp"
@@ -222,6 +223,8 @@ std::int64_t FileService::carry_out(Slot& slot) noexcept {
     if (request.number == static_cast<std::int64_t>(JoinCall::detach))
         return detach_thread_here(words);
     if (request.number == static_cast<std::int64_t>(HeapCall::bytes_used)) return bytes_used_here();
+    if (request.number == static_cast<std::int64_t>(UnitCall::call))
+        return call_unit_here(words, data);
     if (request.number == static_cast<std::int64_t>(LockCall::note)) return note_locks_here(words);
     if (request.number == static_cast<std::int64_t>(LockCall::drop)) return drop_locks_here(words);
     if (request.number == static_cast<std::int64_t>(LockCall::request))

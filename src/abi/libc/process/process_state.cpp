@@ -259,14 +259,7 @@ void standard_unit_changed(int unit, const char* statement) noexcept {
     process_state_changed(statement);
 }
 
-void refuse_unit_of_node_0(int unit) noexcept {
-    if (!is_worker() || (own.units >> unit & 1) == 0) return;
-    die(exit_environment,
-        "Fortran unit %d is not open on node %u as it is on node 0: a unit belongs to the node "
-        "that "
-        "opened it; use it outside of parallel regions, or run on one node (-n 1)",
-        unit, world()->job.self.value);
-}
+bool is_unit_of_node_0(int unit) noexcept { return is_worker() && (own.units >> unit & 1) != 0; }
 
 void user_ids_changed(const char* call) noexcept {
     {

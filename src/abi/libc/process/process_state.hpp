@@ -27,8 +27,8 @@ void process_state_changed(const char* call) noexcept;
 /// The program has opened or closed a unit of Fortran's that every node has from the start (0, 5,
 /// 6): from then on it is another on node 0.
 void standard_unit_changed(int unit, const char* statement) noexcept;
-/// Ends the job on another node than 0 where node 0 has made the unit another.
-void refuse_unit_of_node_0(int unit) noexcept;
+/// Whether this is another node than 0, and node 0 has made the unit another.
+bool is_unit_of_node_0(int unit) noexcept;
 
 /// The program has changed its user or groups.
 void user_ids_changed(const char* call) noexcept;
