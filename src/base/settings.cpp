@@ -110,6 +110,10 @@ constexpr Setting table[] = {
     {"HIROBA_STATS", "0",
      "counters at the end: a table by node; full: by synchronization too; json: all into a file",
      "0|1|summary|full|json:FILE"},
+    {"HIROBA_STILL", "60",
+     "seconds for which nothing of the job has run before a line says where its threads wait; 0: "
+     "none does",
+     "count", on_request},
     {"HIROBA_SYSTEM_CALLS", "auto",
      "whether calls that libraries make inside themselves get their buffers pinned too",
      "auto|examined|interposed", on_request},

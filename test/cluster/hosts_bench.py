@@ -15,6 +15,17 @@ END_SECONDS = 2.0  # in the quietest of some tries
 LEFT_SECONDS = 20  # of wall time, where other work has the machine; nodes that miss a peer wait for 30
 EXECUTE = "ip netns exec"
 
+WAITS = """
+    #include <omp.h>
+    #include <unistd.h>
+    int main(void) {
+        int ends[2];
+        char one;
+        if (pipe(ends) != 0) return 1;
+    #pragma omp parallel
+        if (omp_get_thread_num() == omp_get_num_threads() - 1) one = read(ends[0], &one, 1);
+    }"""
+
 BUSY = r"""
 #include <stdio.h>
 #include <unistd.h>

@@ -20,11 +20,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import host_nets  # noqa: E402
-from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LEFT_SECONDS, LIMIT_SECONDS,  # noqa: E402
+from hosts_bench import (BUSY, END_SECONDS, FILES, FLOOD, FLOOD_OF_NODE, LEFT_SECONDS, LIMIT_SECONDS, WAITS,  # noqa: E402
                          LONG, RACE, STREAM, Bench, differences, ends, environment, example, expect,
                          launcher_of, on_host, regions, start_busy, state_of, command_line, wrapper)
 from hosts_devices import colors, device, says_devices, several_networks  # noqa: E402
@@ -333,6 +334,25 @@ def stacks(bench):
     yield from bench.nothing_left()
 
 
+def stillness(bench):
+    """A job of two hosts in which nothing runs says so, each host of its own threads."""
+    command = bench.command(bench.spread(1, 2), "--threads", "1", str(bench.compile("waits", WAITS)))
+    job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           env=environment(HIROBA_STILL="3"))
+    with killed_at_end(job):
+        guard = threading.Timer(LEFT_SECONDS, job.kill)
+        guard.start()
+        lines = sorted(job.stderr.readline() for _ in range(2))
+        guard.cancel()
+        for line, wanted in zip(lines, (r"rank 0, thread \d+ waits for the other nodes at the end of the region",
+                                        r"rank 2, thread \d+ waits in read at")):
+            if not re.search(f"^hiroba: nothing has run for a while: {wanted}", line):
+                yield f"{lines}, not {wanted!r}"
+        if job.poll() is not None:
+            yield f"the job ended with {job.returncode}"
+    yield from bench.nothing_left()
+
+
 def stopped_for_a_second(bench):
     """A node of another host that stands still for a second has missed nothing."""
     program = bench.compile("long", LONG)
@@ -530,7 +550,7 @@ def all_cases(options):
                  grace, stopped_for_a_second,
                  killed_node, killed_agent, killed_agent_of_rank_0,
                  silent_host, healed_link, terminated, hangup, hung_command, interrupted_twice, killed_launcher, stacks,
-                 stopped_and_continued, other_program, other_build, bad_input, real_ssh):
+                 stillness, stopped_and_continued, other_program, other_build, bad_input, real_ssh):
         yield case.__name__, case
 
 

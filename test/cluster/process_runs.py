@@ -426,10 +426,11 @@ def ask_until(ask, answered):
 class Job:
     """A job that waits to be looked at; it ends when its input does."""
 
-    def __init__(self, bench, *arguments):
+    def __init__(self, bench, *arguments, **variables):
         program = bench.build("waits", WAITS, "-fopenmp")
         self.process = subprocess.Popen(bench.command(program, *arguments), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=os.environ | variables)
         assert self.process.stdout.readline() == "ready\n"
 
     def read_stacks(self, nodes, ask):
@@ -485,6 +486,19 @@ def stacks(bench):
     wrong = subprocess.run([bench.hiroba, "stacks", str(os.getpid())], capture_output=True,
                            text=True, timeout=LIMIT_SECONDS)
     assert wrong.returncode == 64 and "is no process of hiroba run" in wrong.stderr
+
+
+def stillness(bench):
+    """A job in which nothing runs says once where its threads wait, and goes on; one that paces itself does not."""
+    job = Job(bench, HIROBA_STILL="2")
+    line = job.process.stderr.readline()
+    assert re.match(r"hiroba: nothing has run for a while: rank 0, thread \d+ waits in \w*getc\w* at "
+                    r"\S+:\d+ \(main._omp_fn.0\); rank 1, thread \d+ waits for the other nodes at a "
+                    r"barrier at <stdin>:\d+ \(main._omp_fn.0\)", line), line
+    assert job.finish() == (0, "read\n", "")
+    paced = bench.build("paced", "int main(void) { for (int i = 0; i < 5; ++i) usleep(900000); }", "-fopenmp")
+    _, _, err = bench.run(paced, HIROBA_STILL="2")
+    assert "nothing has run" not in err, err
 
 
 def user_signal_of_the_program(bench):
@@ -543,7 +557,7 @@ def watching(bench):
 
 CASES = [library_state, loading_after_the_start, loading_elsewhere, second_runtime, control_group,
          too_much_address_space, refused_calls, core_files, core_with_heap,
-         stack_overflow, taken_pages, stacks, user_signal_of_the_program, debugger,
+         stack_overflow, taken_pages, stacks, stillness, user_signal_of_the_program, debugger,
          watching]
 
 

@@ -15,6 +15,7 @@
 #include "base/settings.hpp"
 #include "tools/run/crash_report.hpp"
 #include "tools/run/stacks.hpp"
+#include "tools/run/stillness.hpp"
 
 namespace hiroba::tools {
 
@@ -98,6 +99,8 @@ void Relay::take_frame(const net::HostFrame& frame) {
                 signal_node(0, SIGUSR1);
             return;
         case HostKind::stacks: return print_stacks(nodes_, first_rank_);
+        case HostKind::ask_used: return link_.send({HostKind::used, 0, processor_time_ns(nodes_)});
+        case HostKind::waits: return tell_waits(nodes_, first_rank_);
         default: over_ = true;  // end, or what no launcher of this build sends
     }
 }

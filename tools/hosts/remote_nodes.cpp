@@ -107,6 +107,7 @@ void RemoteNodes::take_frame(Host& host, const net::HostFrame& frame) {
                         fmt::format("host {}: {}", host.plan.name, text));
         case HostKind::started: return take_started(host, frame);
         case HostKind::wants_stacks: return print_stacks();
+        case HostKind::used: host.used_ns = frame.header.number; return;
         default: return take_node_frame(host, frame);
     }
 }
@@ -215,6 +216,15 @@ void RemoteNodes::user_signal() {
 }
 
 void RemoteNodes::print_stacks() { send_all(HostKind::stacks); }
+
+void RemoteNodes::tell_waits() { send_all(HostKind::waits); }
+
+std::uint64_t RemoteNodes::processor_time_ns() {
+    send_all(HostKind::ask_used);
+    std::uint64_t sum = 0;
+    for (const Host& host : hosts_) sum += host.used_ns;
+    return sum;
+}
 
 void RemoteNodes::kill_all() {
     killed_ = true;

@@ -65,6 +65,8 @@ public:
     void signal(std::uint32_t rank, int number) override;
     void user_signal() override;
     void print_stacks() override;
+    void tell_waits() override;
+    std::uint64_t processor_time_ns() override;
     void kill_all() override;
     bool shares_terminal() const override { return false; }
     int first_process() const override { return -1; }
@@ -81,6 +83,7 @@ private:
         std::optional<net::HostLink> link;
         std::string address;  ///< numeric, as this launcher sees it
         net::HelloBody hello;
+        std::uint64_t used_ns = 0;  ///< processor time, as told last
     };
     struct RemoteNode {
         std::uint32_t host = 0;

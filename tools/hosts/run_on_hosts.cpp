@@ -23,6 +23,7 @@
 #include "tools/run/nodes.hpp"
 #include "tools/run/participation.hpp"
 #include "tools/run/reports.hpp"
+#include "tools/run/stillness.hpp"
 #include "tools/run/supervisor.hpp"
 
 namespace hiroba::tools {
@@ -89,6 +90,9 @@ Result<HostsRequest> request_for(const RunOptions& options) {
     const auto grace = loss_grace_ns();
     if (!grace) return grace.error();
     request.plan.loss_grace_ns = *grace;
+    const auto still = still_limit_ns();
+    if (!still) return still.error();
+    request.plan.still_ns = *still;
     request.plan.spmd = options.spmd;
     request.plan.command = options.command;
     request.command = options.ssh.empty() ? std::string(setting("HIROBA_SSH")) : options.ssh;

@@ -3,14 +3,9 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "tools/run/stacks.hpp"
+#include "tools/run/stillness.hpp"
 
 namespace hiroba::tools {
 
@@ -25,17 +20,10 @@ void LocalNodes::signal(std::uint32_t rank, int number) {
 }
 
 std::uint64_t LocalNodes::kernel_time_ns(std::uint32_t rank) const {
-    std::ifstream file(fmt::format("/proc/{}/stat", nodes_[rank].pid));
-    std::string text;
-    std::getline(file, text);
-    // The name in brackets may hold anything; the third field is behind it.
-    std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-    constexpr int of_kernel = 15, first = 3;
-    std::string field;
-    for (int i = first; i <= of_kernel; ++i) fields >> field;
-    const std::uint64_t ticks = std::strtoull(field.c_str(), nullptr, 10);
-    return ticks * (1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
+    return tools::kernel_time_ns(nodes_[rank].pid);
 }
+
+std::uint64_t LocalNodes::processor_time_ns() { return tools::processor_time_ns(nodes_); }
 
 // A program that has no use for the signal would die of it.
 void LocalNodes::user_signal() {
@@ -46,5 +34,7 @@ void LocalNodes::user_signal() {
 }
 
 void LocalNodes::print_stacks() { tools::print_stacks(nodes_); }
+
+void LocalNodes::tell_waits() { tools::tell_waits(nodes_); }
 
 }  // namespace hiroba::tools

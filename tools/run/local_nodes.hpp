@@ -26,6 +26,8 @@ public:
     void print_stacks() override;
     void kill_all() override { kill_nodes(nodes_); }
     std::uint64_t kernel_time_ns(std::uint32_t rank) const override;
+    std::uint64_t processor_time_ns() override;
+    void tell_waits() override;
     bool shares_terminal() const override { return true; }
     pid_t process_of(std::uint32_t rank) const { return nodes_[rank].pid; }
     int first_process() const override { return nodes_[0].pid; }

@@ -45,6 +45,10 @@ public:
 
     /// Processor time that the kernel has used for the node; 0: unknown.
     virtual std::uint64_t kernel_time_ns(std::uint32_t /*rank*/) const { return 0; }
+    /// Processor time of all nodes that run, here or as it was when this was called last.
+    virtual std::uint64_t processor_time_ns() = 0;
+    /// Says in which calls the program's threads wait.
+    virtual void tell_waits() = 0;
     /// Whether rank 0 gets what the terminal sends to the launcher's process group.
     virtual bool shares_terminal() const = 0;
     /// Process number of rank 0 on this host; -1 when it runs elsewhere.

@@ -28,6 +28,7 @@ struct RunPlan {
     bool in_group = true;                   ///< rank 0 stays in the process group of its parent
     std::uint64_t loss_grace_ns = 0;        ///< between a node's death and the job's end
     std::uint64_t progress_ns = 0;          ///< between two lines about it; 0: none
+    std::uint64_t still_ns = 0;             ///< nothing runs before a line says so; 0: none does
     bool spmd = false;                      ///< every node enters main; nothing is preloaded: asked
                                             ///< for, or an ACP program
     std::vector<std::string> command = {};  ///< the program as the user named it, and its arguments

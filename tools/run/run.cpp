@@ -30,6 +30,7 @@
 #include "tools/run/program.hpp"
 #include "tools/run/reports.hpp"
 #include "tools/run/signals.hpp"
+#include "tools/run/stillness.hpp"
 #include "tools/run/supervisor.hpp"
 
 namespace hiroba::tools {
@@ -45,6 +46,9 @@ Result<RunPlan> make_plan(const RunOptions& options, const Machine& machine) {
     const auto grace = loss_grace_ns();
     if (!grace) return grace.error();
     plan.loss_grace_ns = *grace;
+    const auto still = still_limit_ns();
+    if (!still) return still.error();
+    plan.still_ns = *still;
     plan.command = options.command;
     const auto nodes = count_option("-n", options.nodes, nodes_max);
     if (!nodes) return nodes.error();

@@ -10,16 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/fatal.hpp"
 #include "tools/line.hpp"
 #include "tools/run/jobs.hpp"
+#include "tools/run/symbol.hpp"
 #include "tools/run/unwinding.hpp"
 
 namespace hiroba::tools {
@@ -35,7 +38,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> waits = 
     {"TeamLink::finish_barrier", "the other nodes at a barrier"},
     {"TeamLink::receive", "a message of another node of its team"},
     {"BlockLock::", "the lock of a block of memory"},
-    {"LockTable", "a lock of the program or of the runtime"},
+    {"Table::lock", "a lock of the program or of the runtime"},
     {"LocalBarrier::", "threads of its own node"},
     {"Gate::", "threads of its own node"},
     {"Endpoint::serve", "messages (the node's service thread)"},
@@ -43,25 +46,23 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> waits = 
     {"Endpoint::", "messages of other nodes"},
 }};
 
-struct Frame {
-    Dwarf_Addr address;
-    std::string function;
-    std::string file;
-};
-
 int add_frame(Dwfl_Frame* state, void* frames_at) {
-    auto& frames = *static_cast<std::vector<Frame>*>(frames_at);
-    Frame frame{0, "??", "no file"};
+    auto& frames = *static_cast<std::vector<CallFrame>*>(frames_at);
+    CallFrame frame{0, "??", "no file"};
     frame.function = function_of(state, &frame.address, &frame.file);
     frames.push_back(std::move(frame));
     return frames.size() < frames_max ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-void print_thread(std::uint32_t rank, pid_t thread, const std::vector<Frame>& frames) {
+std::vector<std::string> functions_of(std::span<const CallFrame> frames) {
     std::vector<std::string> functions;
     functions.reserve(frames.size());
-    for (const Frame& frame : frames) functions.push_back(frame.function);
-    const std::string wait = waits_for(functions);
+    for (const CallFrame& frame : frames) functions.push_back(frame.function);
+    return functions;
+}
+
+void print_thread(std::uint32_t rank, pid_t thread, const std::vector<CallFrame>& frames) {
+    const std::string wait = waits_for(functions_of(frames));
     std::string text = fmt::format("rank {}, thread {}: {}\n", rank, thread,
                                    frames.empty() ? "its stack cannot be read"
                                    : wait.empty() ? "runs"
@@ -73,7 +74,7 @@ void print_thread(std::uint32_t rank, pid_t thread, const std::vector<Frame>& fr
 }
 
 int print_one(Dwfl_Thread* thread, void* rank) {
-    std::vector<Frame> frames;
+    std::vector<CallFrame> frames;
     dwfl_thread_getframes(thread, &add_frame, &frames);
     print_thread(*static_cast<const std::uint32_t*>(rank), dwfl_thread_tid(thread), frames);
     return DWARF_CB_OK;
@@ -86,6 +87,54 @@ void print_node(std::uint32_t rank, pid_t process) {
             fmt::format("the stacks of rank {} (process {}) cannot be read: {}. Allow ptrace "
                         "in the container's seccomp profile",
                         rank, process, dwfl_errmsg(-1)));
+}
+
+/// Libraries whose calls are what a thread waits in.
+bool is_of_system(const std::string& file) {
+    constexpr std::array<std::string_view, 9> names = {
+        "libhiroba.so",       "libc.so",        "libpthread.so",
+        "ld-linux-x86-64.so", "libstdc++.so",   "libgcc_s.so",
+        "libc++.so",          "libgfortran.so", "[vdso]"};
+    return file == "no file" || std::ranges::any_of(names, [&](std::string_view name) {
+               return file.starts_with(name);
+           });
+}
+
+struct WaitingThread {
+    pid_t thread = 0;
+    ProgramWait wait;
+};
+
+/// What threads of one node wait for.
+struct NodeWaits {
+    pid_t process = 0;
+    std::vector<WaitingThread> threads;
+    bool paced = false;  ///< one waits for a time, or for somebody who types
+};
+
+/// Whether the thread reads the terminal that is its standard input.
+bool reads_terminal(pid_t process, pid_t thread) {
+    std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", process, thread));
+    long call = -1;
+    std::string descriptor;
+    if (!(file >> call >> descriptor) || call != SYS_read || descriptor != "0x0") return false;
+    std::error_code failure;
+    const auto target =
+        std::filesystem::read_symlink(fmt::format("/proc/{}/fd/0", process), failure).string();
+    return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
+}
+
+int add_wait(Dwfl_Thread* thread, void* waits_at) {
+    auto& waits = *static_cast<NodeWaits*>(waits_at);
+    std::vector<CallFrame> frames;
+    dwfl_thread_getframes(thread, &add_frame, &frames);
+    const auto wait = wait_of(frames);
+    const pid_t number = dwfl_thread_tid(thread);
+    waits.paced |= reads_terminal(waits.process, number);
+    if (!wait) return DWARF_CB_OK;
+    waits.paced |= wait->what.find("sleep") != std::string::npos;
+    waits.threads.push_back({number, *wait});
+    return DWARF_CB_OK;
 }
 
 /// A mask of /proc/<pid>/.../status, by its name; all zero when it cannot be read.
@@ -128,6 +177,43 @@ std::string waits_for(const std::vector<std::string>& functions) {
 void print_stacks(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank) {
     for (std::uint32_t i = 0; i < nodes.size(); ++i)
         if (nodes[i].alive) print_node(first_rank + i, nodes[i].pid);
+}
+
+std::optional<ProgramWait> wait_of(const std::vector<CallFrame>& frames) {
+    const auto own = std::ranges::find_if(
+        frames, [](const CallFrame& frame) { return !is_of_system(frame.file); });
+    if (own == frames.begin() || own == frames.end() || own->function == "_start")
+        return std::nullopt;
+    const std::span<const CallFrame> inner(frames.begin(), own);
+    const std::string& called = inner.back().function;
+    const bool is_openmp = called.starts_with("hiroba::") || called.starts_with("GOMP_") ||
+                           called.starts_with("__kmpc_") || called.starts_with("omp_");
+    const std::string wait = is_openmp ? waits_for(functions_of(inner)) : "";
+    return ProgramWait{wait.empty() ? "in " + called.substr(0, called.find('(')) : "for " + wait,
+                       own->address - 1};
+}
+
+void tell_waits(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank) {
+    constexpr std::size_t told_max = 4;
+    std::size_t found = 0;
+    std::string text;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+        if (!nodes[i].alive) continue;
+        NodeWaits waits{nodes[i].pid, {}, false};
+        const DwflSession session = attach_to(nodes[i].pid);
+        if (session == nullptr) return;
+        dwfl_getthreads(session.get(), &add_wait, &waits);
+        if (waits.paced) return;
+        const auto files = loaded_files(nodes[i].pid);
+        for (const WaitingThread& each : waits.threads)
+            if (++found <= told_max)
+                text += fmt::format("{}rank {}, thread {} waits {} at {}", text.empty() ? "" : "; ",
+                                    first_rank + i, each.thread, each.wait.what,
+                                    name_code(files, each.wait.address).value_or("?"));
+    }
+    if (found == 0) return;
+    if (found > told_max) text += fmt::format("; and {} more", found - told_max);
+    say_line("nothing has run for a while: " + text + ". `hiroba stacks` shows all");
 }
 
 bool uses_user_signal(pid_t process) {

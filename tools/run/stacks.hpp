@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,24 @@ inline constexpr int stacks_request = 0x68697262;
 
 /// Prints the stacks of all nodes alive to stderr; the first of `nodes` is `first_rank`.
 void print_stacks(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank = 0);
+
+/// Says in one line in which calls threads of the program wait, and where in it; nothing where one
+/// of them sleeps for a time of its own, or reads what somebody types.
+void tell_waits(const std::vector<NodeProcess>& nodes, std::uint32_t first_rank = 0);
+
+/// A call on a stack.
+struct CallFrame {
+    std::uint64_t address = 0;  ///< within the call it is in
+    std::string function, file;
+};
+/// In which call of a library a thread of the program waits.
+struct ProgramWait {
+    std::string what;           ///< "in read", "for the other nodes at a barrier"
+    std::uint64_t address = 0;  ///< of the program's call
+};
+/// What a thread with these calls, innermost first, waits for; none: it is not the program's, or
+/// executes its code.
+std::optional<ProgramWait> wait_of(const std::vector<CallFrame>& frames);
 
 /// What a thread whose stack has these functions, innermost first, is waiting for; empty: nothing.
 std::string waits_for(const std::vector<std::string>& functions);

@@ -75,6 +75,7 @@ int Supervisor::poll_timeout_ms(std::uint64_t now) const {
     by(lost_at_ns_, plan_.loss_grace_ns);
     for (const std::uint64_t at : stopped_at_ns_) by(at, stop_limit_ns);
     if (plan_.progress_ns != 0) by(progress_at_ns_, plan_.progress_ns);
+    next = std::min(next, stillness_.next_look_ns());
     if (!plan_.spmd) by(control_.waiting_since_ns(), collective_limit_ns);
     if (next == ~std::uint64_t{0}) return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1'000'000 + 1);
@@ -292,6 +293,7 @@ void Supervisor::check_deadlines() {
     }
     name_stopped_nodes(now);
     tell_progress(now);
+    tell_stillness(now);
     if (left_at_ns_ != 0 && now - looked_at_ns_ > leave_limit_ns) {
         if (look_at_leaving(now) && now - left_at_ns_ < leave_most_ns) return;
         for (std::uint32_t rank = 1; rank < nodes_.count(); ++rank)
@@ -318,6 +320,12 @@ void Supervisor::tell_progress(std::uint64_t now) {
     if (plan_.progress_ns == 0 || now - progress_at_ns_ < plan_.progress_ns) return;
     progress_at_ns_ = now;
     if (tell_progress_ && left_at_ns_ == 0) tell_progress_();
+}
+
+void Supervisor::tell_stillness(std::uint64_t now) {
+    if (now < stillness_.next_look_ns()) return;
+    if (stillness_.look(now, nodes_.processor_time_ns(), nodes_.count()) && left_at_ns_ == 0)
+        nodes_.tell_waits();
 }
 
 void Supervisor::end_job(int status) {

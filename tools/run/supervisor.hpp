@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "tools/run/control_server.hpp"
 #include "tools/run/node_set.hpp"
 #include "tools/run/plan.hpp"
 #include "tools/run/signals.hpp"
+#include "tools/run/stillness.hpp"
 
 namespace hiroba::tools {
 
@@ -37,6 +39,7 @@ public:
           nodes_(nodes),
           control_(control),
           signals_(signals),
+          stillness_(plan.still_ns, now_ns()),
           stopped_at_ns_(nodes.count()),
           told_lost_(nodes.count(), false) {}
 
@@ -68,6 +71,7 @@ private:
     void check_control();
     void check_deadlines();
     void tell_progress(std::uint64_t now);
+    void tell_stillness(std::uint64_t now);
     void end_job(int status);
     void end_job(int status, const std::string& line);
     bool any_alive() const;
@@ -78,6 +82,7 @@ private:
     NodeSet& nodes_;
     ControlServer& control_;
     SignalWatch& signals_;
+    Stillness stillness_;
     std::vector<std::uint64_t> stopped_at_ns_;  ///< per node; 0: it runs, or its stop was named
 
     std::vector<bool> told_lost_;  ///< per node: the others know that it is dead

@@ -32,10 +32,13 @@ enum class HostKind : std::uint32_t {
     ended,         ///< agent: `rank` ended; number = its wait status, + host_ended_untold
     stopped,       ///< agent: `rank` was stopped; number = its wait status
     wants_stacks,  ///< agent: the program has no use for SIGUSR1
+    used,          ///< agent: number = processor time of its nodes, in ns
     answer,        ///< launcher: for every node of the host: body = ControlHeader, then its body
     signal,        ///< launcher: send signal `number` to `rank`
     user_signal,   ///< launcher: SIGUSR1 for `rank`, if its program has a use for it
     stacks,        ///< launcher: print the stacks of the host's nodes
+    ask_used,      ///< launcher: how much processor time the host's nodes have used
+    waits,         ///< launcher: say in which calls the host's threads wait
     end,           ///< launcher: kill what still runs and leave
 };
 
