@@ -238,6 +238,8 @@ def all_cases():
         Case("late_handler.c"),
         Case("timer_stops.c"),
         Case("buffer_storm.c"),
+        Case("generated_code.c"),
+        Case("generated_code.c", threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("children.c", regions=False),
         Case("child_signals.c", threads=2),
         Case("child_signals.c", environment={"HIROBA_PROVIDER": "udp"}),

@@ -117,6 +117,8 @@ def rows():
         Row("main's number", case("surroundings.c one  two words --flag=x"), stub="number_for_program", result=0),
         Row("units of other nodes", case("fortran_far_units.f90"), hide="_gfortran_.*"),
         Row("units that another node than 0 has opened", case("fortran_unit.f90 main"), stub="note_open_unit"),
+        Row("code that main generates", case("generated_code.c"), stub="adopt_code"),
+        Row("code in memory mapped before", case("generated_code.c"), stub="allow_code"),
         Row("variables set in a region", case("variables.c"), stub="follow_variables"),
         Row("signals for threads of other nodes", case("thread_signals.c"), stub="send_to", result=0),
         Row("signals for threads of the runtime", case("thread_signals.c"), stub="note_program_thread"),

@@ -21,7 +21,7 @@ static void* nothing(void* unused) { return unused; }
 /// thread that would need more.
 static void want_mappings(void) {
     for (int protection = 0; mmap(NULL, 4096, PROT_EXEC | (protection ? PROT_READ : 0),
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;)
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0) != MAP_FAILED;)
         protection = !protection;
     pthread_t thread;
     if (pthread_create(&thread, NULL, nothing, NULL) == 0) pthread_join(thread, NULL);

@@ -134,7 +134,7 @@ bool is_reservation(const Wanted& wanted) noexcept {
 /// What is mapped inaccessible is a guard, what is mapped to be read a barrier for writes, until
 /// mprotect().
 void forbid_the_rest(const Wanted& wanted, const void* at) noexcept {
-    if ((wanted.protection & PROT_WRITE) == 0)
+    if ((wanted.protection & PROT_WRITE) == 0 || (wanted.protection & PROT_EXEC) != 0)
         set_protection({number(at), wanted.bytes}, wanted.protection);
 }
 
@@ -235,10 +235,13 @@ std::optional<void*> map_view(const Wanted& wanted) noexcept {
                             wanted.flags, wanted.fd, wanted.offset});
 }
 
-/// Memory that no other node can see: code the program generates, and addresses it insists on.
+/// Memory that no other node can see: code of a file, or below 4 GiB, and addresses that the
+/// program insists on.
 bool stays_private(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
-    return (wanted.protection & PROT_EXEC) != 0 || (fixed && !is_global(wanted.address));
+    if (fixed) return !is_global(wanted.address);
+    return (wanted.protection & PROT_EXEC) != 0 &&
+           (!is_anonymous(wanted) || (wanted.flags & MAP_32BIT) != 0);
 }
 
 void* map_for_program(Wanted wanted) noexcept {

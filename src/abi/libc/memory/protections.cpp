@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/protection_table.hpp"
 #include "abi/libc/process/process_state.hpp"
@@ -19,6 +20,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
+#include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_handler.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
@@ -96,8 +98,10 @@ private:
 };
 
 int apply(dsm::AddressRange range, int protection) noexcept {
-    const long result =
-        dsm::kernel_call(SYS_mprotect, range.address, range.bytes, long{protection & all});
+    // What was forbidden and is code comes back as such: a range may be both in parts.
+    const bool is_code = protection == all && dsm::is_executable(range.address);
+    const long result = dsm::kernel_call(SYS_mprotect, range.address, range.bytes,
+                                         long{protection & all} | (is_code ? long{PROT_EXEC} : 0));
     return dsm::kernel_failed(result) ? static_cast<int>(-result) : 0;
 }
 
@@ -188,11 +192,14 @@ void take_in_logs() noexcept {
 }  // namespace
 
 int set_protection(dsm::AddressRange range, int protection) noexcept {
+    // Code may be written, too, as long as it may be executed: its protection is the engine's.
+    if ((protection & PROT_EXEC) != 0) {
+        allow_code(range);
+        protection = all;
+    }
     static const bool carried_out = std::string_view{world()->memory->engine().name} == "uffd";
     if (!carried_out) return 0;
-    // The processor reads what it may write or execute.
-    if ((protection & PROT_WRITE) != 0) protection = all;
-    if ((protection & PROT_EXEC) != 0) protection |= PROT_READ;
+    if ((protection & PROT_WRITE) != 0) protection = all;  // the processor reads what it may write
     const bool allows = (protection & all) == all;
     // Relaxed: who was told of a forbidden page comes after the store.
     if (allows && !ever_forbidden.load(std::memory_order_relaxed)) return 0;
