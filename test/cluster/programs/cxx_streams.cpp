@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
         std::cout << "main after " << turn << '\n';
     }
     std::cout << "caught " << caught << std::endl;
+    // stdout is a stream of bytes by now, which takes the low ones.
+    if (argc == 1) std::wcout << L"wide \u00e4" << std::endl;
+    std::cout << std::wcout.good() << std::endl;
     if (argc > 2 && !std::strcmp(argv[2], "throw")) throw std::logic_error("nobody catches this");
     return 0;
 }

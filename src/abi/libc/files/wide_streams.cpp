@@ -35,10 +35,14 @@ HIROBA_REAL(fputws);
 HIROBA_REAL(fputws_unlocked);
 HIROBA_REAL(fputwc);
 HIROBA_REAL(fputwc_unlocked);
+HIROBA_REAL(putwc);
+HIROBA_REAL(putwc_unlocked);
 HIROBA_REAL(fgetws);
 HIROBA_REAL(fgetws_unlocked);
 HIROBA_REAL(fgetwc);
 HIROBA_REAL(fgetwc_unlocked);
+HIROBA_REAL(getwc);
+HIROBA_REAL(getwc_unlocked);
 HIROBA_REAL(ungetwc);
 HIROBA_REAL(fwide);
 
@@ -109,13 +113,15 @@ int print_checked(FILE* stream, int flag, const wchar_t* format, va_list list) {
     return real___vfwprintf_chk(Output(stream).near_stream(), flag, format, list);
 }
 
-wint_t put(wchar_t character, FILE* stream) {
-    if (!is_far(stream)) return real_fputwc(character, Output(stream).near_stream());
+/// @param here  libc's: fputwc() fails on a stream of bytes, putwc() writes the low byte, as
+///              std::wcout does behind std::cout
+wint_t put(wchar_t character, FILE* stream, const auto& here) {
+    if (!is_far(stream)) return here(character, Output(stream).near_stream());
     return write_far(stream, &character, 1) < 0 ? WEOF : static_cast<wint_t>(character);
 }
 
-wint_t get(FILE* stream) {
-    if (!is_far(stream)) return real_fgetwc(near(stream));
+wint_t get(FILE* stream, const auto& here) {
+    if (!is_far(stream)) return here(near(stream));
     wchar_t character;
     return read_far(stream, &character, 1) == 1 ? static_cast<wint_t>(character) : WEOF;
 }
@@ -184,17 +190,16 @@ int fputws_unlocked(const wchar_t* text, FILE* stream) {
     if (is_far(stream)) return fputws(text, stream);
     return real_fputws_unlocked(text, Output(stream).near_stream());
 }
-wint_t fputwc(wchar_t character, FILE* stream) { return put(character, stream); }
-wint_t putwc(wchar_t character, FILE* stream) { return put(character, stream); }
-wint_t putwchar(wchar_t character) { return put(character, stdout); }
+wint_t fputwc(wchar_t character, FILE* stream) { return put(character, stream, real_fputwc); }
+wint_t putwc(wchar_t character, FILE* stream) { return put(character, stream, real_putwc); }
+wint_t putwchar(wchar_t character) { return put(character, stdout, real_putwc); }
 wint_t fputwc_unlocked(wchar_t character, FILE* stream) {
-    if (is_far(stream)) return put(character, stream);
-    return real_fputwc_unlocked(character, Output(stream).near_stream());
+    return put(character, stream, real_fputwc_unlocked);
 }
 wint_t putwc_unlocked(wchar_t character, FILE* stream) {
-    return fputwc_unlocked(character, stream);
+    return put(character, stream, real_putwc_unlocked);
 }
-wint_t putwchar_unlocked(wchar_t character) { return fputwc_unlocked(character, stdout); }
+wint_t putwchar_unlocked(wchar_t character) { return put(character, stdout, real_putwc_unlocked); }
 
 wchar_t* fgetws(wchar_t* text, int room, FILE* stream) { return get_line(text, room, stream); }
 wchar_t* fgetws_unlocked(wchar_t* text, int room, FILE* stream) {
@@ -209,14 +214,12 @@ wchar_t* __fgetws_chk(wchar_t* text, size_t known, int room, FILE* stream) {
 wchar_t* __fgetws_unlocked_chk(wchar_t* text, size_t known, int room, FILE* stream) {
     return __fgetws_chk(text, known, room, stream);
 }
-wint_t fgetwc(FILE* stream) { return get(stream); }
-wint_t getwc(FILE* stream) { return get(stream); }
-wint_t getwchar() { return get(stdin); }
-wint_t fgetwc_unlocked(FILE* stream) {
-    return is_far(stream) ? get(stream) : real_fgetwc_unlocked(near(stream));
-}
-wint_t getwc_unlocked(FILE* stream) { return fgetwc_unlocked(stream); }
-wint_t getwchar_unlocked() { return fgetwc_unlocked(stdin); }
+wint_t fgetwc(FILE* stream) { return get(stream, real_fgetwc); }
+wint_t getwc(FILE* stream) { return get(stream, real_getwc); }
+wint_t getwchar() { return get(stdin, real_getwc); }
+wint_t fgetwc_unlocked(FILE* stream) { return get(stream, real_fgetwc_unlocked); }
+wint_t getwc_unlocked(FILE* stream) { return get(stream, real_getwc_unlocked); }
+wint_t getwchar_unlocked() { return get(stdin, real_getwc_unlocked); }
 
 wint_t ungetwc(wint_t character, FILE* stream) {
     if (!is_far(stream)) return real_ungetwc(character, near(stream));
