@@ -35,6 +35,10 @@ struct MemoryOptions {
     bool join = true;       ///< exchanges for several blocks are one, where memory is not mapped
     /// Whether blocks of one node's own go to the next whole: those that wander, or for tests all.
     enum class HandOver : std::uint8_t { off, wandering, all } hand_over = HandOver::wandering;
+    /// Behind how many releases other nodes are asked again what they have acquired; 0: 1 where
+    /// their memory is mapped, elsewhere so many that it costs little.
+    std::uint64_t asks_every = 0;
+    static constexpr std::uint64_t never_asks = ~std::uint64_t{0};
     /// A block whose page the engine leaves open is watched after so many releases in a row that
     /// found it unchanged: about what a first write's fault costs.
     std::uint8_t vain_max = 8;

@@ -359,6 +359,7 @@ private:
     bool has_untold_work() noexcept;
     void release_on_runtime_stack(Others others) noexcept;
     void begin_release() noexcept;
+    void ask_what_is_acquired() noexcept;
     bool has_nothing_to_release() noexcept;
     void note_release() noexcept;
     void end_release() noexcept;

@@ -86,6 +86,8 @@ Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
         return {self_, release_.number()};
     }
     acquire_.count_as_acquired();
+    for (std::uint32_t node = 0; node < acquire_.applied().size(); ++node)
+        debts_.board().show_acquired(NodeId{node}, acquire_.applied()[node]);
     acquire_.end(expired_to);
     return {};
 }

@@ -146,7 +146,7 @@ bool Node::may_be_exclusive(BlockId block, const LockToken& token) noexcept {
             trial.unread + 1u >= 1u << std::min(trial.patience, patience_usual)) &&
            (entry.state == BlockState::writable || is_pinned(offset_of(block))) &&
            entry.pins == 0 && !entry.early && !entry.held_back && !entry.stale.pinned &&
-           trial.by <= news_.known_release();
+           news_.all_know(trial.by);
 }
 
 // With the latch. Atomics that go by there are over before this returns, and noted.

@@ -62,9 +62,20 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 // With the role. Atomics without a call note no release: those before this one are told by it, and
 // those that come later find their block closed, or make the next one owed.
 void Node::begin_release() noexcept {
+    ask_what_is_acquired();
     close_held_passes();
     release_.begin();
     close_held_passes();  // opened by who has not seen that it begins
+}
+
+// What has to be known to all before a block becomes this node's own is known so where nodes meet
+// seldom, and pass locks instead.
+void Node::ask_what_is_acquired() noexcept {
+    constexpr ReleaseNumber every_of_node = 16;
+    ReleaseNumber every = options_.asks_every;
+    if (every == MemoryOptions::never_asks) return;
+    if (every == 0) every = copies_.all_mapped() ? 1 : every_of_node * endpoint_.nodes();
+    news_.ask_if_wanted(every, [this] { return debts_.board().acquired_by_all(); });
 }
 
 // Looks again for what other threads have written while this thread looked at one block after the

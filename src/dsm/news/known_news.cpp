@@ -101,7 +101,7 @@ std::size_t KnownNews::encode_for_anyone(MutableBytes out) noexcept {
 
 void KnownNews::raise_known_release(ReleaseNumber release) noexcept {
     ReleaseNumber known = known_release_.load(std::memory_order_relaxed);
-    // Release: pairs with known_release().
+    // Release: pairs with all_know().
     while (known < release &&
            !known_release_.compare_exchange_weak(known, release, std::memory_order_release)) {
     }
@@ -137,6 +137,15 @@ void KnownNews::everyone_knows(ReleaseNumber release, NewsSequence sequence) noe
     const std::scoped_lock guard{latch_};
     known_to_all_ = std::max(known_to_all_, sequence);
     for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
+}
+
+// News go in one piece: who has acquired a release knows all that was known here when it ended.
+void KnownNews::know_acquired(ReleaseNumber acquired) noexcept {
+    raise_known_release(acquired);
+    if (acquired >= asking_.last.release)
+        everyone_knows(asking_.last.release, asking_.last.sequence);
+    const std::scoped_lock guard{latch_};
+    asking_.last = asking_.ended;
 }
 
 NewsSequence KnownNews::last_sequence() noexcept {
@@ -179,6 +188,11 @@ void KnownNews::end_release(const Made& made, NeededReleases& needs,
         note_untold();
     }
     if (needs.any()) take_over(needs, acquired);
+    asking_.ended = {release, signature_.last_sequence()};
+    // News for whoever comes, by a lock say, tell of all that not all know.
+    constexpr NewsSequence many = 64;
+    if (asking_.ended.sequence > known_to_all_ + many)
+        asking_.wanted.store(true, std::memory_order_relaxed);
     releases_.end(release);
     if (!made.notices.empty()) trim();
 }

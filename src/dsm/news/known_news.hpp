@@ -84,8 +84,25 @@ public:
     /// All nodes know this node's news up to `sequence`, and so what its releases up to `release`
     /// have told of.
     void everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept;
-    ReleaseNumber known_release() const noexcept {
-        return known_release_.load(std::memory_order_acquire);  // pairs with raising it
+    /// Whether all nodes know what this node's releases up to `release` have told of. Where they do
+    /// not, a release asks what they have acquired.
+    bool all_know(ReleaseNumber release) noexcept {
+        // Acquire: pairs with raise_known_release().
+        if (release <= known_release_.load(std::memory_order_acquire)) return true;
+        asking_.wanted.store(true, std::memory_order_relaxed);
+        return false;
+    }
+    /// In the release role.
+    /// @param every  behind how many releases they are asked again
+    /// @param acquired_by_all()  up to which of this node's releases all others have acquired them
+    template <class AcquiredByAll>
+    void ask_if_wanted(ReleaseNumber every, AcquiredByAll&& acquired_by_all) noexcept {
+        // Relaxed: a hint.
+        if (!asking_.wanted.load(std::memory_order_relaxed) || releases_.begun() < asking_.from)
+            return;
+        asking_.wanted.store(false, std::memory_order_relaxed);
+        asking_.from = releases_.begun() + every;
+        know_acquired(acquired_by_all());
     }
     NewsSequence last_sequence() noexcept;
     bool tells_of(Stamp stamp) noexcept;
@@ -123,6 +140,8 @@ public:
 private:
     friend class NodeView;
 
+    /// All other nodes have acquired this one's releases up to `acquired`.
+    void know_acquired(ReleaseNumber acquired) noexcept;
     /// By several threads, each of which has learned it another way.
     void raise_known_release(ReleaseNumber release) noexcept;
 
@@ -168,6 +187,17 @@ private:
     std::atomic<std::uint64_t> min_wts_{0};  ///< copy of the signature's for the fault path
     std::atomic<bool> needs_open_{false};    ///< changes under the latch
     std::atomic<ReleaseNumber> known_release_{0};
+    /// What a release had told of when it ended.
+    struct Told {
+        ReleaseNumber release = 0;
+        NewsSequence sequence = 0;
+    };
+    struct Asking {
+        std::atomic<bool> wanted{false};  ///< something has waited for known_release_ to rise
+        ReleaseNumber from = 0;           ///< in the release role, as the next
+        Told last;                        ///< of the last release when others were asked
+        Told ended;                       ///< of the last one, under the latch
+    } asking_;
 };
 
 }  // namespace hiroba::dsm

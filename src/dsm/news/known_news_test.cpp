@@ -120,13 +120,35 @@ TEST(KnownNews, nothing_is_forgotten_that_some_peer_was_not_told) {
     writer.release(second);  // after the barrier's messages
     writer.tell(reader);
     writer.news.everyone_knows_through(all);
-    EXPECT_EQ(writer.news.known_release(), 0u);
+    EXPECT_FALSE(writer.news.all_know(1));
     late.acquire();
     writer.tell(late);
     EXPECT_EQ(late.acquire(), 1u);
     EXPECT_EQ(late.taken[0].block, 9u);
     writer.news.everyone_knows_through(all);
-    EXPECT_EQ(writer.news.known_release(), 2u);
+    EXPECT_TRUE(writer.news.all_know(2));
+    EXPECT_FALSE(writer.news.all_know(3));
+}
+
+TEST(KnownNews, what_others_have_acquired_is_asked_for_once_where_it_decides_something) {
+    Knower writer{0};
+    unsigned asked = 0;
+    const auto acquired = [&] { return ++asked, ReleaseNumber{4}; };
+    writer.news.ask_if_wanted(2, acquired);
+    EXPECT_EQ(asked, 0u);
+    EXPECT_FALSE(writer.news.all_know(4));
+    writer.news.ask_if_wanted(2, acquired);
+    writer.news.ask_if_wanted(2, acquired);
+    EXPECT_EQ(asked, 1u);
+    EXPECT_TRUE(writer.news.all_know(4));
+    EXPECT_FALSE(writer.news.all_know(5));
+    for (unsigned release = 0; release < 2; ++release) {
+        writer.news.ask_if_wanted(2, acquired);
+        EXPECT_EQ(asked, 1u);
+        writer.release({});
+    }
+    writer.news.ask_if_wanted(2, acquired);
+    EXPECT_EQ(asked, 2u);
 }
 
 TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_of_it) {

@@ -16,7 +16,7 @@ constexpr std::size_t news_along = 1024;
 
 Result<gas::Segment> NewsBoard::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
     return gas::Segment::allocate(
-        endpoint, news_at + round_up(news_bytes_max, 8) + std::size_t{16} * endpoint.nodes());
+        endpoint, news_at + round_up(news_bytes_max, 8) + bytes_of_words(endpoint.nodes()));
 }
 
 void NewsBoard::write(ReleaseNumber release, std::size_t bytes) noexcept {
@@ -44,6 +44,15 @@ std::optional<Bytes> NewsBoard::read(NodeId node, ReleaseNumber release, Mutable
         std::atomic_thread_fence(std::memory_order_acquire);
         if (segment_.load({node, version_at}) == head[0]) return Bytes{to}.first(head[2]);
     }
+}
+
+ReleaseNumber NewsBoard::acquired_by_all() noexcept {
+    ReleaseNumber least = ~ReleaseNumber{0};
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+        if (NodeId{node} == self_) continue;
+        least = std::min(least, segment_.load({NodeId{node}, acquired_at(self_)}));
+    }
+    return least;
 }
 
 std::optional<Bytes> NewsBoard::read_or_want(NodeId node, ReleaseNumber release, MutableBytes to,

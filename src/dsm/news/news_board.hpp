@@ -3,7 +3,8 @@
 // registered memory with the number of the node's last release told there, and its news; a word
 // in which others say up to which release they want it; and two words for each other node, in which
 // that says which block it wants of those kept here, and which for an atomic; a word that
-// changes while this node makes atomics; and, at node 0, who goes on alone with them.
+// changes while this node makes atomics; a word for each other node, how far this one has acquired
+// that node's releases; and, at node 0, who goes on alone with atomics.
 // Invariant: number and news are of one moment (version odd while they change). `wanted` only
 // rises.
 #pragma once
@@ -80,6 +81,16 @@ public:
         }
     }
 
+    /// This node has acquired the releases of `node` up to `release`. In the acquire role.
+    void show_acquired(NodeId node, ReleaseNumber release) noexcept {
+        const auto word = own(acquired_at(node));
+        // Release: who finds it, finds stale here what they have made so.
+        if (word.load(std::memory_order_relaxed) < release)
+            word.store(release, std::memory_order_release);
+    }
+    /// Up to which of this node's releases all others have acquired them. An exchange with each.
+    ReleaseNumber acquired_by_all() noexcept;
+
     /// This node makes atomics. `stopped`: one of its threads is in the runtime for one.
     void note_active(bool stopped) noexcept {
         const auto word = own(activity_at);
@@ -153,7 +164,7 @@ public:
     void show(void (*visit)(void* context, Bytes part), void* context) noexcept {
         visit(context, {segment_.local(), activity_at});
         visit(context, {segment_.local() + version_at,
-                        news_at - version_at + bytes_max_ + std::size_t{16} * nodes_});
+                        news_at - version_at + bytes_max_ + bytes_of_words(nodes_)});
     }
 
 private:
@@ -173,6 +184,13 @@ private:
     }
     std::uint64_t turn_at(NodeId by) const noexcept {
         return block_wanted_at(by) + std::uint64_t{8} * nodes_;
+    }
+    std::uint64_t acquired_at(NodeId of) const noexcept {
+        return turn_at(of) + std::uint64_t{8} * nodes_;
+    }
+    /// The words behind the news.
+    static constexpr std::size_t bytes_of_words(std::uint32_t nodes) noexcept {
+        return std::size_t{24} * nodes;
     }
     static constexpr unsigned turn_shift = 8;
     static constexpr std::uint64_t turn_word(std::uint32_t block, Turn turn) noexcept {

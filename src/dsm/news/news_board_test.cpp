@@ -70,6 +70,17 @@ TEST_F(NewsBetweenHosts, are_looked_for_and_wanted_in_one_exchange) {
     EXPECT_LE(nodes[1]->board.wanted(), nodes[1]->board.written());
 }
 
+TEST_F(NewsBetweenHosts, what_all_have_acquired_is_the_least) {
+    EXPECT_EQ(nodes[0]->board.acquired_by_all(), 0u);
+    nodes[1]->board.show_acquired(NodeId{0}, 3);
+    EXPECT_EQ(nodes[0]->board.acquired_by_all(), 0u);
+    nodes[2]->board.show_acquired(NodeId{0}, 5);
+    EXPECT_EQ(nodes[0]->board.acquired_by_all(), 3u);
+    nodes[1]->board.show_acquired(NodeId{0}, 2);
+    EXPECT_EQ(nodes[0]->board.acquired_by_all(), 3u);
+    EXPECT_EQ(nodes[1]->board.acquired_by_all(), 0u);
+}
+
 TEST_F(NewsBetweenHosts, are_wanted_once) {
     look(0, 3);
     EXPECT_EQ(look(0, 3), 1u);

@@ -133,6 +133,9 @@ void NodeView::show_news(Shown& shown) const noexcept {
     shown.values(news.program_flushes_, news.latch_, news.known_to_all_, news.learned_aside_,
                  news.has_untold_, news.min_wts_, news.signature_.min_wts(),
                  news.signature_.last_sequence(), news.needs_open_, news.known_release_);
+    if (node_.options_.asks_every != MemoryOptions::never_asks)
+        shown.values(news.asking_.wanted, news.asking_.from, news.asking_.last.release,
+                     news.asking_.last.sequence, news.asking_.ended.sequence);
     for (const Signature::Entry& entry : news.signature_.entries()) {
         shown.notice(entry.notice);
         shown.values(entry.sequence, entry.live);

@@ -39,6 +39,8 @@ struct Scenario {
     constexpr std::uint16_t row_min() const {
         return std::string_view{name}.starts_with("held_") ? 1 : UINT16_MAX;
     }
+    /// Whether nodes ask each other at each release what they have acquired.
+    constexpr bool asks() const { return std::string_view{name}.ends_with("_between_locks"); }
     /// Whether each block that is one node's own is handed over at that node's next meeting but
     /// one, or none is.
     constexpr auto hand_over() const {

@@ -32,6 +32,19 @@ inline constexpr Scenario scenarios_of_own_blocks[] = {
          if (thread == 0) world.locked_add(node, 0, 0);
      },
      Races::none, true, false, true},
+    // Nodes that do not meet: the writer asks what the other has acquired by the lock. That one has
+    // an older copy, in which it looks at a word of its own.
+    {"exclusive_between_locks", 2, 1, 4, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 1) world.read(node, 1);
+         for (unsigned round = 0; round < 3 - thread; ++round) {
+             world.lock(node, 0);
+             if (thread == 0) world.add(node, 0);
+             if (thread == 1 && round == 1) world.see(node, 0);
+             world.unlock(node, 0);
+         }
+     },
+     Races::any, true, false, true},
     // The other node reads it each time, before and after it is told not to go by notices.
     {"exclusive_and_reader", 2, 1, 4, false, hops, Second::none,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {

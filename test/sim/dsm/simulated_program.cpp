@@ -34,6 +34,7 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     options.memory.sealed_blocks = 1 + seed / 64 % 3;
     options.memory.row_min = seed / 16 % 2 == 0 ? 1 : 4;
     if (seed / 8 % 2 == 0) options.memory.hand_over = dsm::MemoryOptions::HandOver::all;
+    options.memory.asks_every = seed / 128 % 2 == 0 ? dsm::MemoryOptions::never_asks : 1 + seed % 3;
     options.scheduling.seed = seed;
     options.scheduling.turn_max_ns = one_of(200, 1000, 5000);
     options.scheduling.limit_ns = 300'000'000;

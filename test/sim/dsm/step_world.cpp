@@ -31,6 +31,7 @@ ClusterOptions StepWorld::draw_options() {
     options.memory.race = dsm::MemoryOptions::Race::off;
     options.memory.lease = one_of(2, 10);
     options.memory.vain_max = static_cast<std::uint8_t>(one_of(1, 4));
+    options.memory.asks_every = seed / 32 % 2 == 0 ? dsm::MemoryOptions::never_asks : 1 + seed % 3;
     options.engine.as_mprotect = random.happens(40);
     options.engine.forgotten = options.engine.as_mprotect ? 0 : one_of(0, 100);
     options.engine.evict = random.happens(70) ? 0 : 5;

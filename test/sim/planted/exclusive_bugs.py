@@ -8,8 +8,13 @@ EXCLUSIVE = {
     # A block becomes exclusive while others may have a copy by an older notice.
     "exclusive_before_all_know": (
         ENGINE + "node_exclusive.cpp",
-        [("           trial.by <= news_.known_release();\n",
+        [("           news_.all_know(trial.by);\n",
           "           trial.by <= release_.number();\n")],
+    ),
+    # What was told is taken for what has been acquired.
+    "known_before_acquired": (
+        "src/dsm/news/known_news.cpp",
+        [("    if (acquired >= asking_.last.release)\n        everyone_knows(", "    everyone_knows(")],
     ),
     # A block becomes exclusive though another node has read it from the home.
     "exclusive_though_read": (
