@@ -95,7 +95,7 @@ BUILDS = {
     "lulesh": Build("LLNL/LULESH", "", f"g++ -w {FLAGS} -DUSE_MPI=0 *.cc -o lulesh", "lulesh"),
     "comd": Build("ECP-copa/CoMD", "src-openmp",
                   f"bash generate_info_header CoMD gcc '' '' && gcc -std=c99 -w {FLAGS} -DDOUBLE *.c -lm -o comd", "comd"),
-    "hpccg": Build("Mantevo/HPCCG", "", f"g++ -w {FLAGS} -DUSING_OMP *.cpp -o hpccg", "hpccg"),
+    "hpccg": Build("Mantevo/HPCCG", "", f"g++ -w {FLAGS} -DUSING_OMP -DWALL *.cpp -o hpccg", "hpccg"),
     "xsbench": Build("ANL-CESAR/XSBench", "openmp-threading", f"gcc -std=gnu99 -w {FLAGS} -DOPENMP *.c -lm -o xsbench", "xsbench"),
     "stream": Build("jeffhammond/STREAM", "", f"gcc {FLAGS} stream.c -o stream", "stream"),
     "clustalo": Build(DEBIAN, product="clustalo"),
