@@ -228,9 +228,10 @@ void TeamPart::finish(std::vector<ToSend>& out) noexcept {
     }
     if (over.empty()) return;
     for (const Running& each : over) {
+        // Before its caller hears of the end, who may destroy the team then.
+        under_way_.fetch_sub(1);
         offload::run_callback(this_thread(), each.done,
                               each.is_lost ? Outcome::peer_lost : Outcome::done);
-        under_way_.fetch_sub(1);
     }
     async.endpoint().wake_local();
 }
