@@ -16,6 +16,7 @@
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/foreign_streams.hpp"
 #include "abi/libc/files/fortran_units.hpp"
+#include "abi/libc/files/object_turn.hpp"
 #include "abi/libc/files/record_locks.hpp"
 #include "abi/libc/memory/malloc_figures.hpp"
 #include "abi/libc/process/child_signals.hpp"
@@ -91,7 +92,7 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
                          std::size_t in_bytes, std::size_t out_bytes) noexcept {
     if (call == StreamCall::path) return path_of(words.word[0], data, out_bytes);
     FILE* const stream = stream_of(words);
-    const MemoryStreamTurn turn{stream, call != StreamCall::number && fileno(stream) < 0};
+    const ObjectTurn turn{stream, call != StreamCall::number && fileno(stream) < 0};
     errno = 0;
     switch (call) {
         case StreamCall::write: {

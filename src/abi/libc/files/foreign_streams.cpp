@@ -20,6 +20,7 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/files/object_turn.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
@@ -91,10 +92,10 @@ std::int64_t ask(const StandIn& stream, StreamCall call, long a = 0, long b = 0,
                  MutableBytes out = {}) noexcept {
     const CallArguments words{{dsm::kernel::as_word(stream.far), a, b}};
     // What this thread has done before is seen by the owner, and what that does by this thread.
-    { const MemoryStreamTurn before{stream.far, stream.in_memory}; }
+    { const ObjectTurn before{stream.far, stream.in_memory}; }
     const std::int64_t result =
         world()->files->call(stream.owner, static_cast<std::int64_t>(call), words, -1, in, out);
-    { const MemoryStreamTurn after{stream.far, stream.in_memory}; }
+    { const ObjectTurn after{stream.far, stream.in_memory}; }
     return result;
 }
 
@@ -254,15 +255,6 @@ private:
 };
 
 }  // namespace
-
-MemoryStreamTurn::MemoryStreamTurn(FILE* stream, bool is_needed) noexcept
-    : key_(reinterpret_cast<std::uintptr_t>(stream) + 1), is_needed_(is_needed) {
-    if (is_needed_) world()->sync->lock_mutex(key_, dsm::MutexType::normal, {});
-}
-
-MemoryStreamTurn::~MemoryStreamTurn() {
-    if (is_needed_) world()->sync->unlock_mutex(key_, dsm::MutexType::normal);
-}
 
 bool is_far(FILE* stream) noexcept {
     return spans_nodes() && stream != nullptr && owner_of(stream) != none();

@@ -10,7 +10,6 @@
 
 #include "abi/libc/files/file_service.hpp"
 #include "abi/libc/files/whole_output.hpp"
-#include "dsm/sync/sync_table.hpp"
 
 namespace hiroba::abi {
 
@@ -35,21 +34,6 @@ private:
 
 /// setvbuf() of a stream of another node, which takes a buffer of its own.
 int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept;
-
-/// While one lives, this thread alone works on what a stream without a file leads to: the memory of
-/// fmemopen(), the functions of fopencookie(). It sees what threads before it have done there, and
-/// those after it see what it has done.
-class MemoryStreamTurn {
-public:
-    MemoryStreamTurn(FILE* stream, bool is_needed) noexcept;
-    MemoryStreamTurn(const MemoryStreamTurn&) = delete;
-    MemoryStreamTurn& operator=(const MemoryStreamTurn&) = delete;
-    ~MemoryStreamTurn();
-
-private:
-    dsm::SyncKey key_;
-    bool is_needed_;
-};
 
 /// Asks the owner of a stream of another node.
 std::int64_t ask_owner(FILE* far, StreamCall call, long a, long b, Bytes in,

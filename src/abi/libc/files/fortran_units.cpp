@@ -11,6 +11,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/fortran_rows.hpp"
+#include "abi/libc/files/object_turn.hpp"
 #include "abi/libc/files/remote_files.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/process/job_end.hpp"
@@ -52,21 +53,6 @@ std::uint32_t node_of_numbered(std::int32_t unit, bool opens) noexcept {
         if (is_noted(node, unit)) return node;
     return opens ? self() : 0;
 }
-
-/// What the caller has done comes before what the owner does, and that before what it does next.
-class UnitTurn {
-public:
-    explicit UnitTurn(const void* first) noexcept
-        : key_(reinterpret_cast<std::uintptr_t>(first) + 1) {
-        world()->sync->lock_mutex(key_, dsm::MutexType::normal, {});
-    }
-    UnitTurn(const UnitTurn&) = delete;
-    UnitTurn& operator=(const UnitTurn&) = delete;
-    ~UnitTurn() { world()->sync->unlock_mutex(key_, dsm::MutexType::normal); }
-
-private:
-    std::uintptr_t key_;
-};
 
 bool may_change_units(FortranRow row) noexcept {
     return row == FortranRow::st_open || row == FortranRow::st_close ||
@@ -122,13 +108,14 @@ long call_at(std::uint32_t node, FortranRow row, void* first, long second, long 
     const CallArguments words{
         {static_cast<long>(row), dsm::kernel::as_word(first), second, third, fourth, fifth}};
     long result = 0;
-    { const UnitTurn before{first}; }
+    // What the caller has done comes before what the owner does, and that before what it does next.
+    { const ObjectTurn before{first}; }
     const std::int64_t failure = world()->files->call(
         NodeId{node}, static_cast<std::int64_t>(UnitCall::call), words, -1,
         std::as_bytes(std::span(&last, 1)), std::as_writable_bytes(std::span(&result, 1)));
     HIROBA_INVARIANT(failure == 0, "%s for node %u: %ld", names[static_cast<int>(row)], node,
                      static_cast<long>(failure));
-    { const UnitTurn after{first}; }
+    { const ObjectTurn after{first}; }
     return result;
 }
 
@@ -137,7 +124,7 @@ std::int64_t call_unit_here(const CallArguments& words, std::byte* data) noexcep
     void* const first = pointer<void>(words.word[1]);
     TypeWords last;
     std::memcpy(&last, data, sizeof last);
-    const UnitTurn turn{first};
+    const ObjectTurn turn{first};
     const std::int32_t unit =
         may_change_units(row) ? static_cast<const Parameters*>(first)->unit : first_chosen;
     const long result =
