@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/settings.hpp"
 #include "tools/run/crash_report.hpp"
 #include "tools/run/stacks.hpp"
 #include "tools/run/stillness.hpp"
@@ -156,7 +155,7 @@ void Relay::pass_on(std::uint32_t rank, ControlPacket& packet) {
         const auto [held, fresh] = held_.try_emplace(rank, packet.fd);
         if (!fresh) ::close(std::exchange(held->second, packet.fd));
     }
-    append_names(packet);
+    append_names(rank - first_rank_, packet);
     std::vector<std::byte> body;
     append(body, std::as_bytes(std::span(&packet.header, 1)));
     append(body, packet.body);
@@ -175,15 +174,15 @@ void Relay::append_report(std::uint32_t rank, ControlPacket& packet) {
 }
 
 /// Appends the names of a race or place behind the packet: the files that its addresses lie in are
-/// on this host alone.
-void Relay::append_names(ControlPacket& packet) {
+/// on this host alone. All nodes have the files of the first.
+void Relay::append_names(std::uint32_t index, ControlPacket& packet) {
     const auto append_text = [&packet](const std::string& text) {
         append(packet.body, std::as_bytes(std::span(text)));
     };
     switch (packet.header.kind) {
         case ControlKind::attached:
-            // A node that counts by place tells at its end, when its files can no longer be seen.
-            if (setting("HIROBA_STATS") != "0") names_.files();
+            // What tells an address may be read when its process has ended.
+            if (index == 0) names_.files();
             return;
         case ControlKind::race: {
             net::RaceBody race;

@@ -40,7 +40,7 @@ private:
     void take_packets_of(std::size_t index);
     void pass_on(std::uint32_t rank, net::ControlPacket& packet);
     void append_report(std::uint32_t rank, net::ControlPacket& packet);
-    void append_names(net::ControlPacket& packet);
+    void append_names(std::uint32_t index, net::ControlPacket& packet);
     void answer(const net::HostFrame& frame);
     void signal_node(std::uint32_t rank, int number);
     void reap();

@@ -86,9 +86,8 @@ ControlServer::RaceSink race_sink(RaceReport& report) {
 }
 
 ControlServer::AttachSink attach_sink(RaceReport& report) {
-    if (setting("HIROBA_STATS") == "0" && race_volume() == RaceReport::Volume::none)
-        return [](std::uint32_t) {};
-    // While rank 0 lives for sure: the last race of a short program is told when it may have ended.
+    // While rank 0 lives for sure: the last race of a short program is told when it may have ended,
+    // and so are the regions that stayed.
     return [&report](std::uint32_t rank) {
         if (rank == 0) report.names().files();
     };

@@ -181,7 +181,7 @@ std::string AddressNames::name(std::uint64_t address) {
         if (!now.empty()) files_ = std::move(now);
         name = name_address(files_, address);
     }
-    return name.value_or("in no variable: heap");
+    return name.value_or(files_.empty() ? "of a process that has ended" : "in no variable: heap");
 }
 
 }  // namespace hiroba::tools
