@@ -3,8 +3,6 @@
 // Invariant: nothing here sleeps in the kernel or allocates; all of it may run in a signal handler.
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstdint>
 
@@ -26,7 +24,7 @@ public:
             __builtin_ia32_pause();
         } else {
             ++yields_;
-            sched_yield();
+            leave_core();
         }
     }
     std::uint32_t yields() const noexcept { return yields_; }

@@ -58,6 +58,7 @@ struct ThreadContext {
     /// call pass, 1 hands it to us.
     char examines_calls = 0;
     bool in_own_library = false;  ///< this thread executes a library that serves this node
+    bool is_service = false;      ///< sleeps mostly and answers others (base/short_slice.hpp)
     /// What the layers above keep of the thread, each in its room (base/thread_room.hpp).
     static constexpr std::size_t rooms_count = 4, room_bytes = 64;
     alignas(std::max_align_t) std::byte rooms[rooms_count][room_bytes] = {};

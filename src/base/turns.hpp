@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include <cstdint>
 
@@ -29,12 +30,25 @@ inline Turns* turns_of_this_thread() noexcept {
     return context != nullptr ? context->turns : nullptr;
 }
 
+/// Lets other threads of this machine run. A service thread sleeps for a moment: beside a thread
+/// that computes its yield would last until the kernel's next tick, some 4 ms, while who wakes goes
+/// first (base/short_slice.hpp).
+inline void leave_core() noexcept {
+    const ThreadContext* const context = this_thread_if_known();
+    if (context == nullptr || !context->is_service) [[likely]] {
+        sched_yield();
+    } else {
+        constexpr timespec nap{0, 30'000};
+        nanosleep(&nap, nullptr);
+    }
+}
+
 /// Lets other threads run.
 inline void yield() noexcept {
     if (Turns* const turns = turns_of_this_thread()) {
         turns->pass();
     } else {
-        sched_yield();
+        leave_core();
     }
 }
 

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/bell.hpp"
 #include "base/service_thread.hpp"
+#include "base/short_slice.hpp"
 
 namespace hiroba::dsm {
 
@@ -24,10 +26,11 @@ public:
     template <class Pays>
     void start(Pays pays) {
         thread_ = start_service_thread("makes releases that other nodes ask for", [this, pays] {
+            ask_for_short_slices(ShortSlice::of_service);
             std::uint32_t seen = 0;
             while (!stopping_.load(std::memory_order_relaxed)) {  // published by stop()
-                asked_.wait(seen);
-                seen = asked_.load(std::memory_order_acquire);
+                asked_.sleep_past(seen);
+                seen = asked_.rings();
                 do {
                     if (stopping_.load(std::memory_order_relaxed)) break;
                 } while (pays());
@@ -35,10 +38,7 @@ public:
         });
     }
     /// Thread: any; async-signal-safe.
-    void wake() noexcept {
-        asked_.fetch_add(1, std::memory_order_release);
-        asked_.notify_all();
-    }
+    void wake() noexcept { asked_.ring(); }
     void stop() noexcept {
         if (!thread_.joinable()) return;
         stopping_.store(true, std::memory_order_relaxed);  // published by the next line
@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    std::atomic<std::uint32_t> asked_{0};
+    Bell asked_;
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

@@ -5,6 +5,7 @@
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
+#include "base/short_slice.hpp"
 #include "base/thread_context.hpp"
 #include "base/turns.hpp"
 #include "net/net.hpp"
@@ -19,8 +20,7 @@ void DebtPayer::start() {
 
 void DebtPayer::stop() noexcept {
     stopping_.store(true, std::memory_order_relaxed);  // published by the next line
-    made_.fetch_add(1);
-    made_.notify_all();
+    bell_.ring();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -33,17 +33,20 @@ void DebtPayer::add(const Debt& debt) noexcept {
         debts_[made % debts_max] = debt;
         made_.store(made + 1);
     }
-    made_.notify_all();
+    bell_.ring();
 }
 
 void DebtPayer::wait_for_a_debt() noexcept {
     const std::uint32_t paid = paid_.load(std::memory_order_relaxed);
-    if (turns_of_this_thread() == nullptr) return made_.wait(paid);
+    const auto has_work = [&] { return made_.load() != paid || stopping_.load(); };
     // Where threads take turns none may sleep in the kernel.
-    endpoint_.wait_until([&] { return made_.load() != paid || stopping_.load(); });
+    if (turns_of_this_thread() != nullptr) return static_cast<void>(endpoint_.wait_until(has_work));
+    for (std::uint32_t seen = bell_.rings(); !has_work(); seen = bell_.rings())
+        bell_.sleep_past(seen);
 }
 
 void DebtPayer::work() noexcept {
+    if (turns_of_this_thread() == nullptr) ask_for_short_slices(ShortSlice::of_service);
     for (;;) {
         wait_for_a_debt();
         if (stopping_.load(std::memory_order_relaxed)) return;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/bell.hpp"
 #include "base/ids.hpp"
 #include "base/latch.hpp"
 #include "base/sparse_array.hpp"
@@ -52,7 +53,8 @@ private:
     Latch latch_;
     SparseArray<Debt> debts_;             ///< a ring
     std::atomic<std::uint32_t> paid_{0};  ///< by the thread alone
-    std::atomic<std::uint32_t> made_{0};  ///< under latch_; stop() adds one that is none
+    std::atomic<std::uint32_t> made_{0};  ///< under latch_
+    Bell bell_;
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bell.hpp"
 #include "base/thread_context.hpp"
 #include "net/net.hpp"
 #include "net/offload/command.hpp"
@@ -178,7 +179,7 @@ private:
     Queue* sole_queue_ = nullptr;  ///< where there is one
     /// One beside the progress role.
     struct alignas(cache_line_bytes) Executor {
-        std::atomic<std::uint32_t> bell{0};  ///< grows with each ring
+        Bell bell;
         std::thread thread;
     };
     std::vector<std::unique_ptr<Executor>> executors_;  ///< number 1 is the first

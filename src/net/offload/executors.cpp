@@ -43,19 +43,17 @@ Engine::~Engine() {
 
 void Engine::wake_executor(std::uint32_t number) noexcept {
     if (number == 0) return wake_service();
-    std::atomic<std::uint32_t>& bell = executors_[number - 1]->bell;
-    bell.fetch_add(1, std::memory_order_release);  // pairs with run_executor()
-    bell.notify_one();
+    executors_[number - 1]->bell.ring();
 }
 
 void Engine::run_executor(std::uint32_t number) noexcept {
     ask_for_short_slices(ShortSlice::of_service);
     CoreShortage shortage;
     WaitBudget budget{shortage};
-    const std::atomic<std::uint32_t>& bell = executors_[number - 1]->bell;
+    Bell& bell = executors_[number - 1]->bell;
     while (true) {
-        const std::uint32_t rung = bell.load(std::memory_order_acquire);  // wake_executor()
-        if (stopping_.load(std::memory_order_acquire)) return;            // ~Engine()
+        const std::uint32_t rung = bell.rings();
+        if (stopping_.load(std::memory_order_acquire)) return;  // ~Engine()
         bool stuck = false;
         const bool executed = execute_queues(number, stuck) != 0;
         // A callback may have made true what another thread sleeps for.
@@ -69,7 +67,7 @@ void Engine::run_executor(std::uint32_t number) noexcept {
             const timespec nap{0, nap_ns};
             nanosleep(&nap, nullptr);
         } else if (queues_may_sleep(number)) {
-            bell.wait(rung, std::memory_order_acquire);  // wake_executor()
+            bell.sleep_past(rung);
         }
         queues_awake(number);
         budget.slept();

@@ -14,6 +14,7 @@
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/service_thread.hpp"
+#include "base/short_slice.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_engine.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -25,6 +26,7 @@ namespace {
 struct Start {
     ThreadBody body = nullptr;
     std::uint32_t first_global_thread = 0;
+    bool has_peers = false;
     std::atomic<bool> gate_open{false};
     std::atomic<std::uint32_t> threads{0};
 };
@@ -35,6 +37,8 @@ void* enter(void* argument) {
         static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(argument));
     dsm::give_alternate_stack();
     this_thread().global_thread = start.first_global_thread + local_thread;
+    // Other nodes wait for threads that serve them beside this one, which may compute for long.
+    if (start.has_peers) ask_for_short_slices(ShortSlice::of_program);
 
     // Pairs with the release in start_node_threads(). The gate opens after at most a few
     // pthread_create calls, or the process ends because one of them failed.
@@ -104,6 +108,7 @@ Result<void> start_node_threads(const dsm::AddressMap& map, NodeId self, std::ui
                                 ThreadBody body) {
     start.body = body;
     start.first_global_thread = self.value * map.shape().threads_per_node;
+    start.has_peers = map.shape().nodes > 1;
     for (std::uint32_t local = 0; local < threads; ++local) {
         const auto slice = map.stack_slice(start.first_global_thread + local);
         put_into_core(slice, threads);

@@ -46,11 +46,10 @@ TaskExchange::TaskExchange(const Parts& parts, TaskPool& pool)
 }
 
 TaskExchange::~TaskExchange() {
-    if (!clerk_.joinable()) return;
-    stopping_.store(true, std::memory_order_relaxed);  // published by the next line
-    clerk_called_.store(1);
-    clerk_called_.notify_all();
-    clerk_.join();
+    if (!clerk_.thread.joinable()) return;
+    clerk_.stopping.store(true, std::memory_order_relaxed);  // published by the next line
+    clerk_.bell.ring();
+    clerk_.thread.join();
 }
 
 void TaskExchange::attach() {
@@ -67,7 +66,7 @@ void TaskExchange::attach() {
     sigset_t former;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &former);
-    clerk_ =
+    clerk_.thread =
         start_service_thread("hands out tasks while others compute", [this] { work_as_clerk(); });
     pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
@@ -75,15 +74,18 @@ void TaskExchange::attach() {
 void TaskExchange::work_as_clerk() noexcept {
     ask_for_short_slices(ShortSlice::of_service);
     for (;;) {
-        clerk_called_.wait(0);
-        clerk_called_.store(0);  // before it looks
-        if (stopping_.load(std::memory_order_relaxed)) return;
+        const std::uint32_t seen = clerk_.bell.rings();
+        if (clerk_.stopping.load(std::memory_order_relaxed)) return;
+        if (!clerk_.called.exchange(false)) {  // before it looks
+            clerk_.bell.sleep_past(seen);
+            continue;
+        }
         attend();
     }
 }
 
 void TaskExchange::call_clerk() noexcept {
-    if (clerk_called_.exchange(1) == 0) clerk_called_.notify_one();
+    if (!clerk_.called.exchange(true)) clerk_.bell.ring();
 }
 
 void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noexcept {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bell.hpp"
 #include "base/latch.hpp"
 #include "net/net.hpp"
 #include "omp/omp.hpp"
@@ -160,9 +161,11 @@ private:
         std::atomic<bool> wanted{false};  ///< by a peer
     } singles_;
 
-    std::atomic<std::uint32_t> clerk_called_{0};
-    std::atomic<bool> stopping_{false};
-    std::thread clerk_;
+    struct {
+        std::atomic<bool> called{false}, stopping{false};
+        Bell bell;
+        std::thread thread;
+    } clerk_;
 };
 
 }  // namespace hiroba::omp

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/bell.hpp"
 #include "base/bytes.hpp"
 
 namespace hiroba::net {
@@ -25,17 +26,14 @@ struct Patience {
 /// Thread: any, at once.
 class alignas(cache_line_bytes) Gate {
 public:
-    std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+    std::uint32_t value() const noexcept { return bell_.rings(); }
     /// Lets all threads go that wait to pass the present value.
     void advance(const Patience& patience) noexcept;
     /// Returns once the value differs from `seen`.
     void pass(std::uint32_t seen, const Patience& patience) noexcept;
 
 private:
-    void sleep_past(std::uint32_t seen) noexcept;
-
-    std::atomic<std::uint32_t> value_{0};
-    std::atomic<std::uint32_t> sleepers_{0};
+    Bell bell_;
 };
 
 /// Counts arrivals of a team's threads on this node; the last one opens the gate.

@@ -187,8 +187,7 @@ void FileService::on_request(void* self, NodeId from, Bytes body) noexcept {
     slot.from = from;
     std::memcpy(slot.data(), body.data() + sizeof request, body.size() - sizeof request);
     service.put(slot);
-    service.arrived_.fetch_add(1);
-    service.arrived_.notify_one();
+    service.arrived_.ring();
 }
 
 long FileService::call_kernel(const Slot& slot, long number, const CallArguments& words) noexcept {
@@ -288,10 +287,10 @@ void FileService::keep_one_free() noexcept {
 void* FileService::serve(void* self) noexcept {
     auto& service = *static_cast<FileService*>(self);
     for (;;) {
-        const std::uint32_t seen = service.arrived_.load();
+        const std::uint32_t seen = service.arrived_.rings();
         Slot* const slot = service.take();
         if (slot == nullptr) {
-            service.arrived_.wait(seen);
+            service.arrived_.sleep_past(seen);
             continue;
         }
         service.keep_one_free();

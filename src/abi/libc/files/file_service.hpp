@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/bell.hpp"
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/latch.hpp"
@@ -102,7 +103,7 @@ private:
     Slot* first_ = nullptr;  ///< of those that wait; with the latch, as the next two
     Slot* last_ = nullptr;
     std::uint32_t free_threads_ = 0;
-    std::atomic<std::uint32_t> arrived_{0};  ///< requests so far; a free thread sleeps on it
+    Bell arrived_;  ///< rung by each request; a free thread sleeps on it
 };
 
 }  // namespace hiroba::abi

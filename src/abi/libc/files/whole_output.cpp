@@ -21,6 +21,7 @@
 
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/real.hpp"
+#include "base/bell.hpp"
 #include "base/latch.hpp"
 #include "dsm/memory/kernel_calls.hpp"
 
@@ -64,9 +65,9 @@ bool takes_turns(int fd) noexcept {
 /// Turns at descriptor 1 or 2.
 struct Turn {
     std::atomic<ThreadContext*> owner{nullptr};
-    std::atomic<std::uint32_t> ended{0};  ///< turns so far; threads of this process sleep on it
-    unsigned times = 0;                   ///< the owner's
-    bool is_kept = false;                 ///< since its first time: by flockfile()
+    Bell ended;            ///< of turns; threads of this process sleep on it
+    unsigned times = 0;    ///< the owner's
+    bool is_kept = false;  ///< since its first time: by flockfile()
     bool between_processes = false;
 
     bool take(ThreadContext* self) noexcept {
@@ -123,9 +124,9 @@ void enter_turn(long fd, bool to_be_kept = false) noexcept {
     // Relaxed: a thread finds itself there only if it has put itself there.
     if (turn.owner.load(std::memory_order_relaxed) != self) {
         for (;;) {
-            const std::uint32_t seen = turn.ended.load();
+            const std::uint32_t seen = turn.ended.rings();
             if (turn.take(self)) break;
-            turn.ended.wait(seen);
+            turn.ended.sleep_past(seen);
         }
         turn.is_kept = to_be_kept;
         if (turn.between_processes) lock_file(fd, (to_be_kept ? to_keep : to_write)[fd - 1].take);
@@ -144,8 +145,7 @@ void leave_turn_of(long fd) noexcept {
     }
     if (turn.between_processes) lock_file(fd, (turn.is_kept ? to_keep : to_write)[fd - 1].leave);
     turn.owner.store(nullptr);
-    turn.ended.fetch_add(1);
-    turn.ended.notify_one();
+    turn.ended.ring();
 }
 
 /// The caller has the stream's lock: it comes before the turn, as in a call of libc that writes.

@@ -21,6 +21,7 @@
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/threads/threads.hpp"
+#include "base/bell.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
 
@@ -71,7 +72,7 @@ void start_thread(Wish* wish) noexcept {
 
 // Notices that no thread has been started for; the last one left is the first.
 constinit std::atomic<Wish*> left{nullptr};
-constinit std::atomic<std::uint32_t> left_so_far{0};
+constinit Bell left_more;
 
 /// In a thread of libc's.
 void leave_notice(sigval wish_at) noexcept {
@@ -84,8 +85,7 @@ void leave_notice(sigval wish_at) noexcept {
     wish->next = left.load(std::memory_order_relaxed);
     while (!left.compare_exchange_weak(wish->next, wish)) {
     }
-    left_so_far.fetch_add(1);
-    left_so_far.notify_one();
+    left_more.ring();
 }
 
 /// What has been left, the oldest first.
@@ -103,13 +103,13 @@ Wish* collect() noexcept {
 /// The postman. It ends with the process, like the thread that libc has for the same.
 void* bring_notices(void*) {
     for (;;) {
-        const std::uint32_t seen = left_so_far.load();
+        const std::uint32_t seen = left_more.rings();
         for (Wish* each = collect(); each != nullptr;) {
             Wish* const next = each->next;
             start_thread(each);
             each = next;
         }
-        left_so_far.wait(seen);
+        left_more.sleep_past(seen);
     }
 }
 
