@@ -34,7 +34,9 @@ inline constexpr MessageKind spin_seen = kind_after(release_asked);
 
 /// A block is wanted for an atomic, or no more.
 inline constexpr MessageKind turn_asked = kind_after(spin_seen);
+/// A block or release that the receiver has asked for is there, most likely.
+inline constexpr MessageKind answered = kind_after(turn_asked);
 
-inline constexpr MessageKind last = turn_asked;
+inline constexpr MessageKind last = answered;
 
 }  // namespace hiroba::dsm::message

@@ -17,6 +17,7 @@ struct ThreadPart {
     std::uint64_t waited_at = 0, waited_word = 0;  ///< await_write() was told last
 
     std::uint64_t missed_ns = 0;  ///< in page faults on global memory, so far
+    bool has_asked = false;       ///< another node for its own block, in the last fault
 
     bool is_in_atomic_of(std::uint32_t block) const noexcept {
         return atomic_block == block + std::uint64_t{1};

@@ -341,12 +341,15 @@ constexpr std::uint64_t between_requests_ns = 200'000;
 void BlockLock::wait_until_open(NodeId holder, BlockId block) noexcept {
     Backoff backoff;
     for (std::uint64_t ask_at_ns = 0; is_kept_at(holder, block);) {
+        const std::uint32_t seen = keeper_->answers();
         if (now_ns() >= ask_at_ns) {
             keeper_->ask_for(holder, block);
             ask_at_ns = now_ns() + between_requests_ns;
         }
         endpoint_.poll();
         keeper_->wait();
+        // Where a look is an exchange, it takes the time of who is to answer.
+        if (records_.in_one_exchange(holder)) keeper_->await_answer(seen, ask_at_ns);
         backoff.pause();
     }
 }

@@ -61,6 +61,11 @@ public:
     gas::Segment::Access look_for_home(BlockId block, HomeWords& words) noexcept;
     std::optional<HomeView> home_in(NodeId at, BlockId block,
                                     const HomeWords& words) const noexcept;
+    /// Whether a node has the lock, for itself or on its way there.
+    bool is_held_in(NodeId at, BlockId block, const HomeWords& words) const noexcept {
+        const auto kind = LinkWord::from_raw(words[0]).kind(at, initial_home(block));
+        return kind == LinkWord::Kind::locked || kind == LinkWord::Kind::locked_with_successor;
+    }
     /// Extends what readers are given at that home. True: what was read there since `home` was
     /// seen was the newest, and stays readable until `rts`.
     bool extend(BlockId block, const HomeView& home, Timestamp rts) noexcept;
@@ -121,6 +126,9 @@ public:
     public:
         /// Tells `holder` that a block whose lock it keeps is wanted here; now and then again.
         virtual void ask_for(NodeId holder, BlockId block) noexcept = 0;
+        /// Waits for an answer to what was asked since answers() was `seen`, until `until_ns`.
+        virtual std::uint32_t answers() noexcept = 0;
+        virtual void await_answer(std::uint32_t seen, std::uint64_t until_ns) noexcept = 0;
         /// `requester` wants a block whose lock is kept here. In a handler, which may not wait.
         virtual void wanted(NodeId requester, BlockId block) noexcept = 0;
         /// This node waits for a block: others may want one from it meanwhile.

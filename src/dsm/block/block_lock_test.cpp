@@ -128,6 +128,8 @@ public:
             void ask_for(NodeId holder, BlockId) noexcept override { asked = holder == NodeId{0}; }
             void wanted(NodeId, BlockId) noexcept override {}
             void wait() noexcept override {}
+            std::uint32_t answers() noexcept override { return 0; }
+            void await_answer(std::uint32_t, std::uint64_t) noexcept override {}
             std::atomic<bool> asked{false};
         } keeper;
         for (auto& node : nodes_) node->lock->ask_by(keeper);

@@ -114,6 +114,7 @@ bool Node::on_fault(std::uintptr_t address, bool write) noexcept {
     std::uint32_t last_time = 0;
     std::optional<std::uint64_t> word;  // before what the background flusher had made stale came
     std::optional<bool> knows_all;      // of what was here when the write came
+    thread_part().has_asked = false;
     Timestamp had;
     until_acquired(block, [&]() -> Stamp {
         BlockEntry& entry = entries_[block];

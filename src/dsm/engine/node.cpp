@@ -93,6 +93,10 @@ Node::Node(net::Endpoint& endpoint, const AddressMap& map, std::unique_ptr<Fault
       flushes_(endpoint, std::move(made.flushed), news_bytes_max(), news_) {
     endpoint.on(message::release_asked, &Node::on_release_asked, this);
     lock_.ask_by(*this);
+    endpoint.on(
+        message::answered,
+        [](void* self, NodeId, Bytes) noexcept { static_cast<Node*>(self)->debts_.note_answer(); },
+        this);
     endpoint.on(message::block_wanted, &Node::on_block_wanted, this);
     options_.exclusive &= !is_alone_;
     if (options_.open_at_once) entries_.passes().start_for_tests();

@@ -191,7 +191,7 @@ private:
                                        bool takes) noexcept;
     bool fetch_ahead_alone(BlockId block, bool from_home, bool takes) noexcept;
     void bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
-                        BlockWork from_home, std::byte* room) noexcept;
+                        BlockWork from_home, bool writes, std::byte* room) noexcept;
     void rebase_together() noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;
@@ -319,6 +319,9 @@ private:
     void stop_keeping(BlockId block) noexcept;
     void forget_kept(BlockId block) noexcept;
     void ask_for(NodeId holder, BlockId block) noexcept override;
+    std::uint32_t answers() noexcept override { return debts_.answers(); }
+    void await_answer(std::uint32_t seen, std::uint64_t until_ns) noexcept override;
+    void answer_askers() noexcept;
     void wanted(NodeId requester, BlockId block) noexcept override;
     void wait() noexcept override { serve_wanted(); }
     void wake_for_wanted(BlockId block) noexcept;

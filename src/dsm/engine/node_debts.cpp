@@ -78,6 +78,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
     bool wakes = false;
     for (;;) {
         const bool asks = wake_at_ns == 0;
+        const std::uint32_t answers = debts_.answers();
         if (learn_from_board(stamp, asks ? &wakes : nullptr)) {
             guess_.pull_times.note(now_ns() - begin_ns);
             if (news_.has_heard_of(stamp)) return;
@@ -103,7 +104,7 @@ void Node::pull(Stamp stamp, Writer kind) noexcept {
         if (turns_of_this_thread() != nullptr || waited < look_at_once_ns) {
             backoff.pause();
         } else {
-            endpoint_.wait_until([this] { return has_to_pay(); },
+            endpoint_.wait_until([&] { return has_to_pay() || debts_.answers() != answers; },
                                  now + std::min(waited / 4, pause_max_ns));
         }
     }
@@ -148,7 +149,22 @@ bool Node::pay() noexcept {
         }
         debts_.show();
     });
+    answer_askers();
     return true;
+}
+
+void Node::answer_askers() noexcept {
+    if (copies_.all_mapped()) return;
+    debts_.answer(endpoint_.nodes(), [this](NodeId node) {
+        endpoint_.send(node, message::answered, net::Urgency::wake_service, {});
+    });
+}
+
+// Where threads are simulated a look takes no time of the other node.
+void Node::await_answer(std::uint32_t seen, std::uint64_t until_ns) noexcept {
+    if (turns_of_this_thread() != nullptr) return;
+    endpoint_.wait_until(
+        [&] { return debts_.answers() != seen || debts_.board().is_block_wanted(); }, until_ns);
 }
 
 // The release that this node's atomics owe, if it is not over.
@@ -158,7 +174,8 @@ void Node::pay_own() noexcept {
     pay();
 }
 
-void Node::on_release_asked(void* self, NodeId, Bytes) noexcept {
+void Node::on_release_asked(void* self, NodeId from, Bytes) noexcept {
+    static_cast<Node*>(self)->debts_.note_asker(from);
     static_cast<Node*>(self)->debts_.payer().wake();
 }
 
@@ -167,6 +184,7 @@ void Node::start_payer() {
     if (turns_of_this_thread() != nullptr) return;
     debts_.payer().start([this] {
         pay();
+        answer_askers();  // also of what another thread has done
         const RuntimeScope latches;
         return give_up_rest() ||
                (debts_.board().is_block_wanted() && !guess_.quantum.goes_on(now_ns()));

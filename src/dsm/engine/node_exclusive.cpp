@@ -15,6 +15,7 @@
 #include "base/trace.hpp"
 #include "dsm/engine/node.hpp"
 #include "dsm/messages.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -317,12 +318,14 @@ void Node::stop_keeping(BlockId block) noexcept {
 // --- wanted elsewhere ----------------------------------------------------------------------------
 
 void Node::ask_for(NodeId holder, BlockId block) noexcept {
+    thread_part().has_asked = true;
     debts_.board().want_block(holder, block);
     const Bytes part = std::as_bytes(std::span{&block, 1});
     endpoint_.send(holder, message::block_wanted, net::Urgency::wake_service, {&part, 1});
 }
 
-void Node::on_block_wanted(void* self, NodeId, Bytes body) noexcept {
+void Node::on_block_wanted(void* self, NodeId from, Bytes body) noexcept {
+    static_cast<Node*>(self)->debts_.note_asker(from);
     BlockId block;
     HIROBA_INVARIANT(body.size() == sizeof block, "block_wanted of %lu bytes", body.size());
     std::memcpy(&block, body.data(), sizeof block);

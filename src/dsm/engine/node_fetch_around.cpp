@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dsm/engine/node.hpp"
+#include "dsm/thread_part.hpp"
 
 namespace hiroba::dsm {
 
@@ -21,7 +22,9 @@ void Node::fetch_around(BlockId block, std::uint32_t last_time) noexcept {
     const std::uint32_t window = guess.window;
     if (window == 0 && fetch_below(block)) return;
     const bool writes = (window > 0 || guess.spread) && is_being_written(block);
-    if (guess.spread && !writes) return fetch_part(block);
+    // What lies around another node's own is its own, too: each look would be an exchange.
+    const bool looks_in_vain = joins() && thread_part().has_asked;
+    if (guess.spread && !writes) return looks_in_vain ? void() : fetch_part(block);
     if (const std::uint32_t taken = writes && window > 0 ? take_ahead(block + 1, window) : 0;
         taken > 0) {
         guess_.read_ahead.brought(guess, block, taken);

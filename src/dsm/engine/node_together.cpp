@@ -24,6 +24,7 @@ struct Node::JointFetch {
         by_notice,  ///< the copy that its notice names
         by_home,    ///< where the home is taken to be: its words, then its copy or its time
         over,
+        held,  ///< a node has its lock: it does not come unasked
     };
     using Access = gas::Segment::Access;
 
@@ -44,7 +45,9 @@ struct Node::JointFetch {
     Stamp missing;
 
     /// What is brought if the home has to be asked: none: nothing newer than what is here.
-    void prepare(Node& node, BlockId which, BlockWork from_home, std::byte* room) noexcept;
+    /// @param writes  the program is going to write it
+    void prepare(Node& node, BlockId which, BlockWork from_home, bool writes,
+                 std::byte* room) noexcept;
     void take_what_was_read(Node& node) noexcept;
     bool is_brought(Node& node) const noexcept;
     gas::Segment::List list() { return {at, std::span{*accesses}.first(access_count)}; }
@@ -83,9 +86,9 @@ void extend_together(Fetches fetches) noexcept {
 // The first reads of all, then all leases.
 /// @param room  a block for each
 void Node::bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
-                          BlockWork from_home, std::byte* room) noexcept {
+                          BlockWork from_home, bool writes, std::byte* room) noexcept {
     for (std::size_t i = 0; i < blocks.size(); ++i)
-        fetches[i].prepare(*this, blocks[i], from_home, room + i * block_bytes());
+        fetches[i].prepare(*this, blocks[i], from_home, writes, room + i * block_bytes());
     read_together(fetches);
     for (JointFetch& fetch : fetches) fetch.take_what_was_read(*this);
     extend_together(fetches);
@@ -107,7 +110,8 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         std::array<JointFetch, together_max> all;
         const std::span fetches = std::span{all}.first(blocks.size());
         const Scratch room{joint_scratch_};
-        bring_together(fetches, blocks, from_home ? BlockWork::fetch : BlockWork::none, room.get());
+        bring_together(fetches, blocks, from_home ? BlockWork::fetch : BlockWork::none, takes,
+                       room.get());
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             note(i, fetches[i].way == JointFetch::Way::alone ? alone(blocks[i])
                                                              : fetches[i].is_brought(*this));
@@ -139,7 +143,7 @@ void Node::rebase_together() noexcept {
         const std::span fetches = std::span{all}.first(count);
         const Scratch room{joint_scratch_};
         for (const BlockId block : blocks) entries_[block].latch.lock();
-        bring_together(fetches, blocks, BlockWork::rebase, room.get());
+        bring_together(fetches, blocks, BlockWork::rebase, false, room.get());
         for (std::size_t i = 0; i < count; ++i) {
             BlockEntry& entry = entries_[blocks[i]];
             const BlockId block = blocks[i];
@@ -153,7 +157,7 @@ void Node::rebase_together() noexcept {
 }
 
 // With the block's latch, as all of these.
-void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
+void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home, bool writes,
                                std::byte* room) noexcept {
     const BlockEntry& entry = node.entries_[which];
     block = which;
@@ -174,8 +178,12 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
     }
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
-    // A block that was renewed the last time will be renewed again.
-    if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
+    // A block that was renewed the last time will be renewed again. One that nobody is known to
+    // have written holds zeros most likely, when this node comes to fill it.
+    const bool is_new =
+        writes && !has_notice && !entry.knows_writer && node.copies_.own_wts(block) == Timestamp{};
+    if (has_lease || (entry.run.renewals == 0 && !is_new))
+        reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
     const auto copy = reading->list();
     accesses.emplace(std::array{copy[0], copy[1], copy[2], copy[2]});
@@ -222,7 +230,7 @@ void Node::JointFetch::take_from_home(Node& node) noexcept {
     const auto read = reading ? reading->read_from(at) : std::nullopt;
     const auto home = node.lock_.home_in(at, block, words);
     if (!home || (reading && !read)) {
-        way = Way::alone;
+        way = node.lock_.is_held_in(at, block, words) ? Way::held : Way::alone;
         return;
     }
     const auto took = node.take_from_home(block, at, how, read ? read->wts : Timestamp{newest},

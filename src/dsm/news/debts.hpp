@@ -63,11 +63,29 @@ public:
 
     PayerThread& payer() noexcept { return payer_; }
 
+    // Hints for who looks by exchanges. Thread: handlers, too.
+    /// `node` has asked for a block or a release.
+    void note_asker(NodeId node) noexcept { askers_.fetch_or(bit_of(node)); }
+    /// Calls tell(node) for each node that has asked since; for others by chance.
+    template <class Tell>
+    void answer(std::uint32_t nodes, Tell&& tell) noexcept {
+        if (askers_.load(std::memory_order_relaxed) == 0) return;
+        const std::uint64_t askers = askers_.exchange(0);
+        for (NodeId node{0}; node.value < nodes; ++node.value)
+            if (node != self_ && (askers & bit_of(node)) != 0) tell(node);
+    }
+    void note_answer() noexcept { answers_.fetch_add(1, std::memory_order_release); }
+    /// Changes when something that this node has asked for is there.
+    std::uint32_t answers() const noexcept { return answers_.load(std::memory_order_acquire); }
+
 private:
     friend class NodeView;
 
     /// After so many releases that nobody has asked for, news are no longer shown unasked.
     static constexpr std::uint32_t unasked_max = 64;
+    static constexpr std::uint64_t bit_of(NodeId node) noexcept {
+        return std::uint64_t{1} << node.value % 64;
+    }
 
     NodeId self_;
     const OwnReleases& releases_;
@@ -78,6 +96,8 @@ private:
     SparseArray<std::byte> read_;  ///< under read_latch_
     SharedMemory::UnreadNews unread_;
     std::atomic<std::uint32_t> unasked_{0};
+    std::atomic<std::uint64_t> askers_{0};
+    std::atomic<std::uint32_t> answers_{0};
     PayerThread payer_;
 };
 

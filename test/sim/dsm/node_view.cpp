@@ -184,7 +184,8 @@ void NodeView::show_acquire(Shown& shown) const noexcept {
 void NodeView::show_others(Shown& shown) const noexcept {
     Debts& debts = node_.debts_;
     node_.guess_.read_ahead.each_run([&](std::uint64_t run) { shown.values(run); });
-    shown.values(node_.guess_.wanted.runs_, debts.unasked_, debts.board_latch_, debts.read_latch_);
+    shown.values(node_.guess_.wanted.runs_, debts.unasked_, debts.askers_, debts.board_latch_,
+                 debts.read_latch_);
     shown.bytes(debts.read_.data(), debts.read_.size());
     debts.board_.show(shown.visit(), shown.context());
     Flushes& flushes = node_.flushes_;
