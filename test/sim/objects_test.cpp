@@ -125,7 +125,7 @@ std::string run(net::sim::FiberStacks& stacks, std::uint64_t seed) {
 TEST(Objects, show_who_has_them_all_that_was_written_under_them) {
     net::sim::FiberStacks stacks;
     const std::uint64_t first = given_number("OBJECT_SEED", 1),
-                        runs = given_number("OBJECT_RUNS", 100);
+                        runs = given_number("OBJECT_RUNS", 200);
     for (std::uint64_t seed = first; seed < first + runs; ++seed)
         ASSERT_EQ(run(stacks, seed), "") << "replay: OBJECT_RUNS=1 OBJECT_SEED=" << seed;
 }

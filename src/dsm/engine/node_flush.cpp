@@ -46,7 +46,6 @@ bool Node::learn_flushed() noexcept {
 // known before they can be shown: another thread of this node may read them and write at once.
 void Node::learn_flushed(const FlushObject::Content& flushed, bool orders) noexcept {
     if (!flushes_.is_new(flushed)) return;
-    flushes_.note_who_saw();
     news_.epochs().remember_flushed(flushed.news);
     if (orders) races_.know_what_was_flushed();
     learn_notices(told_by_nobody, flushed.news);
@@ -105,7 +104,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     learn_flushed(flushed, orders);
     if (orders) races_.know_what_was_flushed();
     if (untold) {
-        flushes_.open_with(release_.number());
+        flushes_.open_with_news();
     } else {
         flushes_.open();
     }

@@ -16,21 +16,12 @@ using Access = gas::Segment::Access;
 constexpr std::size_t usual_news_bytes = 1024;
 }  // namespace
 
-std::size_t FlushObject::front_bytes(std::uint32_t nodes) noexcept {
-    return sizeof(Header) + (nodes <= seen_nodes_max ? nodes * sizeof(Version) : 0);
-}
-
 Result<gas::Segment> FlushObject::allocate(net::Endpoint& endpoint, std::size_t news_bytes_max) {
-    return gas::Segment::allocate(endpoint,
-                                  header_offset + front_bytes(endpoint.nodes()) + news_bytes_max);
+    return gas::Segment::allocate(endpoint, header_offset + sizeof(Header) + news_bytes_max);
 }
 
 FlushObject::FlushObject(net::Endpoint& endpoint, gas::Segment segment, std::size_t news_bytes_max)
-    : endpoint_(endpoint),
-      segment_(std::move(segment)),
-      front_bytes_(front_bytes(endpoint.nodes())),
-      buffer_(front_bytes_ + news_bytes_max),
-      seen_((front_bytes_ - sizeof(Header)) / sizeof(Version)) {
+    : endpoint_(endpoint), segment_(std::move(segment)), buffer_(sizeof(Header) + news_bytes_max) {
     endpoint.on(message::flushed, &FlushObject::on_flushed, this);
 }
 
@@ -50,7 +41,7 @@ bool FlushObject::newer_than(Version seen) noexcept {
 
 /// What is read together with the lock.
 MutableBytes FlushObject::first_bytes() noexcept {
-    const std::size_t guess = front_bytes_ + (is_mapped() ? 0 : usual_news_bytes);
+    const std::size_t guess = sizeof(Header) + (is_mapped() ? 0 : usual_news_bytes);
     return MutableBytes{buffer_}.first(std::min(guess, buffer_.size()));
 }
 
@@ -60,18 +51,12 @@ FlushObject::Content FlushObject::content(Version seen) noexcept {
     Header header;
     std::memcpy(&header, all.data(), sizeof header);
     if (header.version == seen) return {seen, {}};
-    for (std::size_t node = 0; node < seen_.size(); ++node) {
-        Version version;
-        std::memcpy(&version, buffer_.data() + sizeof header + node * sizeof version,
-                    sizeof version);
-        seen_[node] = std::max(seen_[node], version);
-    }
-    const std::size_t bytes = front_bytes_ + header.news_bytes;
+    const std::size_t bytes = sizeof header + header.news_bytes;
     if (bytes > first.size()) {
         segment_.get({keeper, header_offset + first.size()},
                      all.subspan(first.size(), bytes - first.size()));
     }
-    return {header.version, all.subspan(front_bytes_, header.news_bytes)};
+    return {header.version, all.subspan(sizeof header, header.news_bytes)};
 }
 
 /// Takes the lock and reads the object in one exchange. Where it returns false, what was read is
@@ -89,24 +74,14 @@ void FlushObject::unlock() noexcept { segment_.store({keeper, lock_offset}, 0); 
 void FlushObject::unlock_with(Version version, std::size_t bytes) noexcept {
     const Header header{version, bytes};
     std::memcpy(buffer_.data(), &header, sizeof header);
-    if (!seen_.empty()) {
-        seen_[endpoint_.self().value] = version;
-        std::memcpy(buffer_.data() + sizeof header, seen_.data(), front_bytes_ - sizeof header);
-    }
     // The version goes last, in case it is looked at without the lock.
     const MutableBytes all{buffer_};
     Access accesses[] = {
         Access::put(segment_, header_offset + sizeof(Version),
-                    all.subspan(sizeof(Version), front_bytes_ - sizeof(Version) + bytes)),
+                    all.subspan(sizeof(Version), sizeof header - sizeof(Version) + bytes)),
         Access::store(segment_, header_offset, version), Access::store(segment_, lock_offset, 0)};
     gas::Segment::in_order(keeper, accesses);
     tell_who_cannot_look(version);
-}
-
-bool FlushObject::all_saw(Version version) const noexcept {
-    for (std::uint32_t node = 0; node < seen_.size(); ++node)
-        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;
-    return !seen_.empty();
 }
 
 // Whether a node can look is known on the keeper's host alone; elsewhere this node tells all.

@@ -51,10 +51,7 @@ public:
         return content(seen);
     }
     /// Where to write what is to be flushed. With the lock.
-    MutableBytes own_news() noexcept { return MutableBytes{buffer_}.subspan(front_bytes_); }
-    /// Whether all other nodes had learned `version` when they flushed last, as far as was read by
-    /// lock(). With more than seen_nodes_max nodes nobody is told. With the lock, or behind it.
-    bool all_saw(Version version) const noexcept;
+    MutableBytes own_news() noexcept { return MutableBytes{buffer_}.subspan(sizeof(Header)); }
     void unlock() noexcept;
     /// Puts the first `bytes` of own_news() there as `version`, unlocks, and tells the nodes that
     /// do not have the object mapped.
@@ -72,12 +69,10 @@ private:
     };
     // Where they lie on node 0: the lock and the rest on their own lines.
     static constexpr NodeId keeper{0};
-    static constexpr std::uint32_t seen_nodes_max = 64;
     static constexpr std::uint64_t lock_offset = 0;
     static constexpr std::uint64_t header_offset = 64;
     static constexpr gas::GlobalAddress header_at{keeper, header_offset};
 
-    static std::size_t front_bytes(std::uint32_t nodes) noexcept;
     static void on_flushed(void* context, NodeId from, Bytes body) noexcept;
     bool is_mapped() const noexcept { return segment_.reach(header_at, 8) != nullptr; }
     bool try_lock() noexcept;
@@ -87,17 +82,8 @@ private:
 
     net::Endpoint& endpoint_;
     gas::Segment segment_;
-    std::size_t front_bytes_;        ///< of a Header and what each node has seen
-    std::vector<std::byte> buffer_;  ///< these and news. With the lock
-    std::vector<Version> seen_;      ///< by node. With the lock; empty: nobody is told
+    std::vector<std::byte> buffer_;  ///< a Header and news. With the lock
     std::atomic<Version> told_{0};
-};
-
-/// A node's last one that told of something.
-struct OwnFlush {
-    FlushObject::Version version = 0;
-    ReleaseNumber release = 0;  ///< it and all before it are told of
-    NewsSequence sequence = 0;  ///< of this node's news: they and all before them are told
 };
 
 }  // namespace hiroba::dsm

@@ -69,15 +69,11 @@ public:
     bool is_new(const FlushObject::Content& flushed) const noexcept {
         return flushed.version != seen_;
     }
-    /// If all nodes had learned this node's last flush before they flushed themselves, all know
-    /// what it told: no later flush tells it again. With the object.
-    void note_who_saw() noexcept {
-        if (object_.all_saw(last_.version)) news_.everyone_knows(last_.release, last_.sequence);
-    }
     void note_learned(const FlushObject::Content& flushed) noexcept { seen_ = flushed.version; }
     void open() noexcept { object_.unlock(); }
-    /// Puts this node's news there, which tell of its releases up to `release`.
-    void open_with(ReleaseNumber release) noexcept;
+    /// Puts this node's news there. Later flushes tell them again, until all nodes are seen to have
+    /// acquired them.
+    void open_with_news() noexcept;
 
     /// Whether something was found: then no flush has been in vain. Without the latch.
     void note_found() noexcept { in_vain_.store(0, std::memory_order_relaxed); }
@@ -96,8 +92,7 @@ private:
 
     Latch latch_;
     std::atomic<FlushObject::Version> seen_{0};  ///< changes under the latch
-    OwnFlush last_;
-    NewsSequence sequence_ = 0;  ///< what this node had when it last flushed
+    NewsSequence sequence_ = 0;                  ///< what this node had when it last flushed
 
     std::atomic<bool> others_rest_{false};
     std::atomic<std::uint32_t> in_vain_{0};     ///< in a row

@@ -89,9 +89,11 @@ public:
     bool all_know(ReleaseNumber release) noexcept {
         // Acquire: pairs with raise_known_release().
         if (release <= known_release_.load(std::memory_order_acquire)) return true;
-        asking_.wanted.store(true, std::memory_order_relaxed);
+        ask_soon();
         return false;
     }
+    /// Has one of the next releases ask what all have acquired.
+    void ask_soon() noexcept { asking_.wanted.store(true, std::memory_order_relaxed); }
     /// In the release role.
     /// @param every  behind how many releases they are asked again
     /// @param acquired_by_all()  up to which of this node's releases all others have acquired them

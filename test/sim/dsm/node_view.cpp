@@ -191,8 +191,8 @@ void NodeView::show_others(Shown& shown) const noexcept {
     Flushes& flushes = node_.flushes_;
     const Bytes flushed = flushes.object_.shown();
     shown.bytes(flushed.data(), flushed.size());
-    shown.values(flushes.last_, flushes.seen_, flushes.sequence_, flushes.latch_,
-                 flushes.object_.told(), flushes.in_vain_);
+    shown.values(flushes.seen_, flushes.sequence_, flushes.latch_, flushes.object_.told(),
+                 flushes.in_vain_);
 }
 
 }  // namespace hiroba::dsm

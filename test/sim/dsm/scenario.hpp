@@ -40,7 +40,11 @@ struct Scenario {
         return std::string_view{name}.starts_with("held_") ? 1 : UINT16_MAX;
     }
     /// Whether nodes ask each other at each release what they have acquired.
-    constexpr bool asks() const { return std::string_view{name}.ends_with("_between_locks"); }
+    constexpr bool asks() const {
+        const std::string_view said{name};
+        return said.ends_with("_between_locks") || said.starts_with("flushes_of_") ||
+               said == "exclusive_and_lock_back";
+    }
     /// Whether each block that is one node's own is handed over at that node's next meeting but
     /// one, or none is.
     constexpr auto hand_over() const {

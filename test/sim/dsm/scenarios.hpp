@@ -109,7 +109,8 @@ inline constexpr Scenario scenarios[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) {
              world.await_told(1), world.write(node, 0, 111), node.memory().flush(), world.tell();
-             world.await_told(3), world.write(node, 2, 111), node.memory().flush();
+             world.await_told(3), world.write(node, 2, 110), node.memory().flush();
+             world.write(node, 2, 111), node.memory().flush();
          }
          if (thread == 1) {
              world.await_told(2), world.write(node, 3, 1), node.memory().flush(), world.tell();

@@ -47,13 +47,11 @@ EXCLUSIVE = {
         [("{wts, owe_release(), races_.this_change()}",
           "{wts, {self_, release_.numbers().begun()}, races_.this_change()}")],
     ),
-    # What one other node has learned of a flush, all are taken to know.
+    # What one other node has acquired of a flush, all are taken to know.
     "flush_known_to_one": (
-        "src/dsm/news/flush_object.cpp",
-        [("        if (NodeId{node} != endpoint_.self() && seen_[node] < version) return false;\n"
-          "    return !seen_.empty();\n",
-          "        if (NodeId{node} != endpoint_.self() && seen_[node] >= version) return true;\n"
-          "    return false;\n")],
+        "src/dsm/news/news_board.cpp",
+        [("    ReleaseNumber least = ~ReleaseNumber{0};\n", "    ReleaseNumber least = 0;\n"),
+         ("        least = std::min(least, segment_.load(", "        least = std::max(least, segment_.load(")],
     ),
     # A flush that waits for the others' gives nothing up; nor does the release that waits behind it.
     "flush_serves_nobody": (
