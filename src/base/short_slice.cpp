@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t slice_of_service_ns = 100'000, slice_of_program_ns = 200'000;
 constexpr std::uint64_t reset_on_fork = 1;
-constexpr std::int32_t nice_of_service = -10;
 constexpr unsigned long timer_slack_ns = 1'000;
 
 /// `struct sched_attr` of linux/sched/types.h, version 0.
@@ -49,14 +48,8 @@ void ask_for_short_slices(ShortSlice whose) noexcept {
         const bool of_service = whose == ShortSlice::of_service;
         if (of_service) attributes.flags |= reset_on_fork;
         attributes.runtime_ns = of_service ? slice_of_service_ns : slice_of_program_ns;
-        const std::int32_t nice = attributes.nice;
-        if (of_service && nice == 0) attributes.nice = nice_of_service;
-        // A wish: an older kernel ignores it, a sandbox may refuse it, and most users may not go
-        // below the nice value they have.
-        if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0 && attributes.nice != nice) {
-            attributes.nice = nice;
-            static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
-        }
+        // A wish: an older kernel ignores it, a sandbox may refuse it.
+        static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
     }
     errno = saved_errno;
 }

@@ -191,7 +191,7 @@ private:
                                        bool takes) noexcept;
     bool fetch_ahead_alone(BlockId block, bool from_home, bool takes) noexcept;
     void bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
-                        BlockWork from_home, bool writes, std::byte* room) noexcept;
+                        BlockWork from_home, std::byte* room) noexcept;
     void rebase_together() noexcept;
     static std::uint32_t length_of_run(BlockEntry& entry) noexcept;
     void map_ahead(BlockId first, std::uint32_t count, Access access) noexcept;

@@ -45,9 +45,7 @@ struct Node::JointFetch {
     Stamp missing;
 
     /// What is brought if the home has to be asked: none: nothing newer than what is here.
-    /// @param writes  the program is going to write it
-    void prepare(Node& node, BlockId which, BlockWork from_home, bool writes,
-                 std::byte* room) noexcept;
+    void prepare(Node& node, BlockId which, BlockWork from_home, std::byte* room) noexcept;
     void take_what_was_read(Node& node) noexcept;
     bool is_brought(Node& node) const noexcept;
     gas::Segment::List list() { return {at, std::span{*accesses}.first(access_count)}; }
@@ -86,9 +84,9 @@ void extend_together(Fetches fetches) noexcept {
 // The first reads of all, then all leases.
 /// @param room  a block for each
 void Node::bring_together(std::span<JointFetch> fetches, std::span<const BlockId> blocks,
-                          BlockWork from_home, bool writes, std::byte* room) noexcept {
+                          BlockWork from_home, std::byte* room) noexcept {
     for (std::size_t i = 0; i < blocks.size(); ++i)
-        fetches[i].prepare(*this, blocks[i], from_home, writes, room + i * block_bytes());
+        fetches[i].prepare(*this, blocks[i], from_home, room + i * block_bytes());
     read_together(fetches);
     for (JointFetch& fetch : fetches) fetch.take_what_was_read(*this);
     extend_together(fetches);
@@ -110,8 +108,7 @@ std::uint32_t Node::fetch_ahead_together(std::span<const BlockId> blocks, bool f
         std::array<JointFetch, together_max> all;
         const std::span fetches = std::span{all}.first(blocks.size());
         const Scratch room{joint_scratch_};
-        bring_together(fetches, blocks, from_home ? BlockWork::fetch : BlockWork::none, takes,
-                       room.get());
+        bring_together(fetches, blocks, from_home ? BlockWork::fetch : BlockWork::none, room.get());
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             note(i, fetches[i].way == JointFetch::Way::alone ? alone(blocks[i])
                                                              : fetches[i].is_brought(*this));
@@ -143,7 +140,7 @@ void Node::rebase_together() noexcept {
         const std::span fetches = std::span{all}.first(count);
         const Scratch room{joint_scratch_};
         for (const BlockId block : blocks) entries_[block].latch.lock();
-        bring_together(fetches, blocks, BlockWork::rebase, false, room.get());
+        bring_together(fetches, blocks, BlockWork::rebase, room.get());
         for (std::size_t i = 0; i < count; ++i) {
             BlockEntry& entry = entries_[blocks[i]];
             const BlockId block = blocks[i];
@@ -157,7 +154,7 @@ void Node::rebase_together() noexcept {
 }
 
 // With the block's latch, as all of these.
-void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home, bool writes,
+void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
                                std::byte* room) noexcept {
     const BlockEntry& entry = node.entries_[which];
     block = which;
@@ -178,12 +175,8 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home, b
     }
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
-    // A block that was renewed the last time will be renewed again. One that nobody is known to
-    // have written holds zeros most likely, when this node comes to fill it.
-    const bool is_new =
-        writes && !has_notice && !entry.knows_writer && node.copies_.own_wts(block) == Timestamp{};
-    if (has_lease || (entry.run.renewals == 0 && !is_new))
-        reading.emplace(node.copies_, block, bytes);
+    // A block that was renewed the last time will be renewed again.
+    if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
     const auto copy = reading->list();
     accesses.emplace(std::array{copy[0], copy[1], copy[2], copy[2]});
