@@ -7,7 +7,6 @@ had is refused by one line. Exits with 77 where namespaces or OpenSSL cannot be 
     encryption_runs.py --hiroba build/bin/hiroba --examples build/examples
 """
 import argparse
-import contextlib
 import ctypes
 import pathlib
 import re
@@ -107,9 +106,12 @@ class Wire:
         self._socket.bind((device, 0))
 
     def _read(self):
-        while self._goes_on:
-            with contextlib.suppress(TimeoutError):
+        while True:  # also what lies there unread at the end
+            try:
                 self.packets.append(self._socket.recv(1 << 17))
+            except TimeoutError:
+                if not self._goes_on:
+                    return
 
     def __enter__(self):
         self._reader.start()

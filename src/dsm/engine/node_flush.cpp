@@ -86,6 +86,7 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool orders = flusher == Flusher::program || news_.program_flushes();
     const std::scoped_lock guard{flushes_};
     const std::scoped_lock role{release_};
+    if (flusher == Flusher::program) ask_what_is_acquired();  // not on its own, of nodes that died
     begin_release();
     gather_work(others);
     drop_unchanged_work(Look::first);

@@ -52,6 +52,7 @@ void Node::release_on_runtime_stack(Others others) noexcept {
     const RecordedWork recorded{RecordKind::release};
     const std::scoped_lock role{release_};
     note_release();
+    ask_what_is_acquired();
     begin_release();
     gather_work(others);
     trace("dsm.release", release_.work().size());
@@ -62,7 +63,6 @@ void Node::release_on_runtime_stack(Others others) noexcept {
 // With the role. Atomics without a call note no release: those before this one are told by it, and
 // those that come later find their block closed, or make the next one owed.
 void Node::begin_release() noexcept {
-    ask_what_is_acquired();
     close_held_passes();
     release_.begin();
     close_held_passes();  // opened by who has not seen that it begins
