@@ -2,9 +2,12 @@
 #include "base/bell.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 namespace hiroba {
@@ -35,13 +38,27 @@ TEST(Bell, LosesNoRing) {
     answering.join();
 }
 
+std::atomic<int> interrupted{0};
+
+// Each interruption makes the kernel's call fail.
 TEST(Bell, LeavesErrnoAlone) {
+    struct sigaction counts {
+    }, former{};
+    counts.sa_handler = [](int) { interrupted.fetch_add(1); };
+    ASSERT_EQ(sigaction(SIGUSR1, &counts, &former), 0);
     Bell bell;
-    std::thread ringing([&] { bell.ring(); });
-    errno = ENOTTY;
-    bell.sleep_past(0);
-    EXPECT_EQ(errno, ENOTTY);
-    ringing.join();
+    std::thread sleeper([&] {
+        errno = ENOTTY;
+        bell.sleep_past(0);
+        EXPECT_EQ(errno, ENOTTY);
+    });
+    while (interrupted.load() < 20) {
+        pthread_kill(sleeper.native_handle(), SIGUSR1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    bell.ring();
+    sleeper.join();
+    sigaction(SIGUSR1, &former, nullptr);
 }
 
 }  // namespace

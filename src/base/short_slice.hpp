@@ -15,7 +15,7 @@ enum class ShortSlice {
 
 /// Makes this thread, when woken, run before threads of ordinary slices that compute on its core,
 /// as far as it has used less than its share. The share stays the same; it is handed out in smaller
-/// pieces. A thread of service, and none else, naps rather than yields (leave_core()).
+/// pieces. A thread of service naps where others yield for a latch (leave_core()).
 ///
 /// Linux 6.6 to 6.11 let a computing thread finish its slice of some milliseconds and know no
 /// request for less: the call does nothing there. Before 6.6 a thread that has slept goes first

@@ -287,8 +287,7 @@ def ends(bench, strike, status, pattern, limit=END_SECONDS, places=(1, 2), least
     for tries_left in (2, 1, 0):
         job = start_busy(bench, bench.spread(*places), **more)
         try:
-            # Threads that have said so may not sleep yet, on a full machine.
-            time.sleep(0.6 if more.get("quiet") else 0.1)
+            time.sleep(0.1)
             strike(job)
             start = time.monotonic()
             _, stderr = job.communicate(timeout=LIMIT_SECONDS)

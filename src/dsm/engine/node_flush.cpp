@@ -86,7 +86,8 @@ bool Node::flush_in_order(Flusher flusher, Others others) noexcept {
     const bool orders = flusher == Flusher::program || news_.program_flushes();
     const std::scoped_lock guard{flushes_};
     const std::scoped_lock role{release_};
-    if (flusher == Flusher::program) ask_what_is_acquired();  // not on its own, of nodes that died
+    // The background flusher asks nobody: a node that only computes goes on when another has died.
+    if (flusher == Flusher::program) ask_what_is_acquired();
     begin_release();
     gather_work(others);
     drop_unchanged_work(Look::first);
