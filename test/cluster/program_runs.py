@@ -532,10 +532,31 @@ def written_as_before(bench):
         assert all((int(count) >= 48) == (exclusive == "on") for count in alone), what
 
 
+ENVIRONMENT = """
+    extern char** environ;
+    int main(void) {
+        static int found[64];
+        int threads = omp_get_max_threads(), sum = 0;
+    #pragma omp parallel
+        found[omp_get_thread_num()] = environ != NULL;
+        for (int i = 0; i < threads; ++i) sum += found[i];
+        printf("%d of %d\\n", sum, threads);
+    }"""
+
+
+def environment_among_variables(bench):
+    """The program's reference to `environ` puts that beside its own variables, which become global while the
+    runtime's threads begin: once in twenty runs one of them read it just then, and a node kept a page of zeros."""
+    program = bench.build("environment", ENVIRONMENT, "-O2", "-fopenmp")
+    for run in range(40):
+        status, out, err = bench.run(program)
+        assert (status, out) == (0, f"{bench.nodes} of {bench.nodes}\n"), f"run {run}: {status} {out!r} {err[-600:]}"
+
+
 CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units, fortran_lines,
-         flushes_with_nothing_to_tell]
+         flushes_with_nothing_to_tell, environment_among_variables]
 
 
 if __name__ == "__main__":

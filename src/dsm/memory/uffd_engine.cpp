@@ -148,7 +148,8 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     if (kernel_failed(chunks)) return failed("mmap of the table", range, chunks);
     kernel_call(SYS_madvise, chunks, table_size, MADV_DONTDUMP);
 
-    const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_READ | PROT_WRITE,
+    // Inaccessible until its faults come here: what a thread touched before would stay unnoticed.
+    const long at = kernel_call(SYS_mmap, range.address, range.bytes, PROT_NONE,
                                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_fd, memory_offset);
     if (kernel_failed(at)) return failed("mmap", range, at);
     const long registered = uffd_register(uffd_, range);
@@ -163,6 +164,9 @@ Result<void> UffdEngine::attach(AddressRange range, int memory_fd, std::uint64_t
     note_attached(range);
     // Pairs with the acquire in attached_at(): the element is complete.
     attached_count_.store(attached_.size(), std::memory_order_release);
+    const long opened =
+        kernel_call(SYS_mprotect, range.address, range.bytes, PROT_READ | PROT_WRITE);
+    if (opened < 0) return failed("mprotect", range, opened);
     return {};
 }
 

@@ -192,7 +192,9 @@ bool detail::decide_spread() noexcept {
 }
 
 bool is_one_of_several() noexcept {
-    if (environ != nullptr || detail::spread.load(std::memory_order_relaxed) != Spread::unknown)
+    // `environ` last: where the program refers to it, it lies in memory that becomes global while
+    // the runtime's threads already make calls.
+    if (detail::spread.load(std::memory_order_relaxed) != Spread::unknown || environ != nullptr)
         return is_spread();
     return number_in_environment("HIROBA_JOB_NODES", 1) > 1;
 }
