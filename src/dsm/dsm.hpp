@@ -32,7 +32,11 @@ struct MemoryOptions {
     enum class Race : std::uint8_t { off, report, all, abort } race = Race::report;
     bool exclusive = true;  ///< blocks that one node alone uses are not compared (HIROBA_EXCLUSIVE)
     bool follow = true;     ///< a synchronization brings what was used behind it (HIROBA_FOLLOW)
-    bool join = true;       ///< exchanges for several blocks are one, where memory is not mapped
+    bool follow_all = false;  ///< for tests: whatever became stale
+    bool join = true;         ///< exchanges for several blocks are one, where memory is not mapped
+    /// Bytes of small changes that go along with their notices, to nodes whose memory is not
+    /// mapped.
+    std::uint32_t carried_max = 8192;
     /// Whether blocks of one node's own go to the next whole: those that wander, or for tests all.
     enum class HandOver : std::uint8_t { off, wandering, all } hand_over = HandOver::wandering;
     /// Behind how many releases other nodes are asked again what they have acquired; 0: 1 where
@@ -72,7 +76,7 @@ struct MissCounts {
     /// watch_ahead.
     std::uint64_t ahead_watched = 0, ahead_used = 0;
     /// Brought by a synchronization: in place, or fetched; of a sample of the latter, not used.
-    std::uint64_t followed = 0, expected = 0, expected_unused = 0;
+    std::uint64_t followed = 0, carried = 0, expected = 0, expected_unused = 0;
 };
 
 /// One node's counters since start.
@@ -153,11 +157,6 @@ public:
     virtual bool has_news() noexcept { return true; }
     /// Applies everything learn()ed: invalidates what is stale.
     virtual void acquire(Others others) noexcept = 0;
-    /// As acquire(Others::stopped). What is readable here of [address, +bytes) stays so and is
-    /// brought up to date in place: for what this node's threads read next in any case.
-    virtual void acquire_in_place(const void* /*address*/, std::size_t /*bytes*/) noexcept {
-        acquire(Others::stopped);
-    }
 
     /// Behind the last acquire of a synchronization, while no thread of the program runs here:
     /// brings what they used behind the same one before (this thread's SyncPlace).

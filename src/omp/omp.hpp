@@ -309,7 +309,7 @@ public:
     virtual bool reduce(std::uint64_t key, void* data, CombineFunction combine) noexcept = 0;
     /// The caller adds the term, a variable of its own, to the variable of a reduction by one
     /// atomic right behind `code`. False: it is to call reduce(). The atomic may be passed over,
-    /// its work be left to the region's join (docs/decisions/what-a-region-reads-first.md).
+    /// its work be left to the region's join (docs/decisions/reductions-travel-in-the-join.md).
     virtual bool announce_term(const void* /*code*/, const void* /*term*/) noexcept {
         return false;
     }

@@ -553,10 +553,35 @@ def environment_among_variables(bench):
         assert (status, out) == (0, f"{bench.nodes} of {bench.nodes}\n"), f"run {run}: {status} {out!r} {err[-600:]}"
 
 
+STEPS = """
+    static double step_length;
+    int main(void) {
+        long wrong = 0;
+    #pragma omp parallel reduction(+ : wrong)
+        for (int step = 1; step <= 60; ++step) {
+    #pragma omp single
+            step_length = step;
+            wrong += step_length != step;
+    #pragma omp barrier
+        }
+        printf("%ld wrong\\n", wrong);
+    }"""
+
+
+def little_comes_with_its_news(bench):
+    """Where memory is not mapped, nobody asks for what a `single` has written for all."""
+    program = bench.build("steps", STEPS, "-O2", "-fopenmp")
+    status, out, err = bench.run(program, HIROBA_STATS="1", HIROBA_PROVIDER="udp", HIROBA_REGIONS="spread")
+    assert (status, out) == (0, "0 wrong\n"), f"{status} {out!r} {err[-600:]}"
+    carried = re.search(r"^carried((?: +\d+)+)$", err, re.M)
+    assert carried and int(carried.group(1).split()[-1]) >= 20, err[-1500:]
+
+
 CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units, fortran_lines,
-         flushes_with_nothing_to_tell, environment_among_variables]
+         flushes_with_nothing_to_tell, environment_among_variables,
+         little_comes_with_its_news]
 
 
 if __name__ == "__main__":

@@ -65,22 +65,15 @@ void NewsExchange::all_to_all_or_along_tree() noexcept {
     const std::uint32_t self = endpoint_.self().value;
     for (std::uint32_t i = 1; i < nodes; ++i) send_news((self + i) % nodes);
     for (std::uint32_t i = 1; i < nodes; ++i) take_news((self + i) % nodes);
-    acquire();
+    memory_.acquire(Others::stopped);
     memory_.everyone_knows();
-}
-
-// Every second exchange keeps in place what it can, as a fork does what its region reads first.
-void NewsExchange::acquire() noexcept {
-    if (exchanges_ / 2 % 2 == 0) return memory_.acquire(Others::stopped);
-    const dsm::AddressRange all = memory_.map().main_range();
-    memory_.acquire_in_place(reinterpret_cast<const void*>(all.address), all.bytes);
 }
 
 void NewsExchange::pass_up() noexcept {
     const std::uint32_t self = endpoint_.self().value;
     if (self + 1 < endpoint_.nodes()) {
         take_news(self + 1);
-        acquire();
+        memory_.acquire(Others::stopped);
     }
     if (self != 0) send_news(self - 1);
 }
@@ -89,7 +82,7 @@ void NewsExchange::pass_down() noexcept {
     const std::uint32_t self = endpoint_.self().value;
     if (self != 0) {
         take_news(self - 1);
-        acquire();
+        memory_.acquire(Others::stopped);
     }
     if (self + 1 < endpoint_.nodes()) send_news(self + 1);
     const NodeId told{self != 0 ? self - 1 : 1};

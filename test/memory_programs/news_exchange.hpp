@@ -27,7 +27,6 @@ public:
 private:
     void send_news(std::uint32_t to) noexcept;
     void take_news(std::uint32_t from) noexcept;
-    void acquire() noexcept;
     void all_to_all_or_along_tree() noexcept;
     void pass_up() noexcept;
     void pass_down() noexcept;

@@ -87,6 +87,49 @@ void PublicCopies::for_runs(Lines lines, Visit&& visit) const noexcept {
     }
 }
 
+std::optional<CarriedLines> PublicCopies::little_changed(BlockId block, Timestamp wts) noexcept {
+    const BlockRecord& mine = record(block);
+    if (mine.copy_wts != wts.value) return std::nullopt;
+    CarriedLines made{};
+    const std::size_t line_bytes = block_bytes_ / lines_of_block;
+    for (std::size_t i = 0; i < BlockRecord::versions; ++i) {
+        const LinesSince& since = mine.copy_since[i];
+        const auto lines = static_cast<std::size_t>(std::popcount(since.lines));
+        if (since.base == 0 || lines * line_bytes > CarriedLines::bytes_max) break;
+        made.bases[i] = since.base;
+        made.lines = since.lines;  // all of the newer bases', too
+    }
+    if (made.bases[0] == 0) return std::nullopt;
+    made.wts = mine.copy_wts;
+    made.stamp = mine.copy_stamp;
+    made.change = mine.copy_change;
+    made.block = block;
+    made.node = self_;
+    std::size_t taken = 0;
+    for_runs(made.lines, [&](std::size_t at, std::size_t bytes) {
+        std::memcpy(made.bytes + taken, own(block) + at, bytes);
+        taken += bytes;
+    });
+    made.length = taken;
+    return made;
+}
+
+std::optional<PublicCopies::Read> PublicCopies::put_together(NodeId node, BlockId block,
+                                                             Timestamp wts, const std::byte* base,
+                                                             std::byte* to) noexcept {
+    if (base == nullptr && unnamed_lines(record(block)) != 0) return std::nullopt;
+    const auto came = came_.find(block, node, wts, record(block).copy_wts + 1);
+    if (!came) return std::nullopt;
+    if (base == nullptr) base = own(block);
+    if (base != to) std::memcpy(to, base, block_bytes_);
+    std::size_t taken = 0;
+    for_runs(came->lines, [&](std::size_t at, std::size_t bytes) {
+        std::memcpy(to + at, came->bytes + taken, bytes);
+        taken += bytes;
+    });
+    return Read{{wts, Stamp::from_raw(came->stamp), LastChange::decode(came->change)}, taken};
+}
+
 // Version and wts, the bytes, and the version again, all in one exchange: a page fetch is a round
 // trip, not four.
 PublicCopies::Read PublicCopies::read_far(NodeId node, BlockId block, std::byte* to) noexcept {

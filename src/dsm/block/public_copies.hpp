@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "dsm/block/block_table.hpp"
+#include "dsm/block/carried_lines.hpp"
 #include "dsm/block/change_log.hpp"
 #include "dsm/memory/merge.hpp"
 #include "gas/gas.hpp"
@@ -82,6 +83,17 @@ public:
     /// changed since the version here, only those lines are read.
     Read read(NodeId node, BlockId block, std::byte* to, Room room) noexcept;
 
+    /// This node's copy, if it is of `wts` and differs little from versions before it. With the
+    /// block's latch.
+    std::optional<CarriedLines> little_changed(BlockId block, Timestamp wts) noexcept;
+    /// What has come of other nodes' copies along with their notices.
+    CameLines& came() noexcept { return came_; }
+    /// `node`'s copy of `wts` into `to` (a block), if it has come and its base is the version here.
+    /// With the block's latch.
+    /// @param base  the bytes of the version here; nullptr: those of this node's copy
+    std::optional<Read> put_together(NodeId node, BlockId block, Timestamp wts,
+                                     const std::byte* base, std::byte* to) noexcept;
+
     const std::byte* own(BlockId block) noexcept {
         return data_.local() + std::uint64_t{block} * block_bytes_;
     }
@@ -143,6 +155,7 @@ private:
     NodeId self_;
     std::size_t block_bytes_;
     bool all_mapped_ = false;
+    CameLines came_;
 };
 
 }  // namespace hiroba::dsm

@@ -171,5 +171,79 @@ TEST_F(TwoCopies, agree_after_many_versions) {
     }
 }
 
+/// What node 1 makes of node 0's newest copy, if that has come along with its notice.
+class CarriedCopies : public TwoCopies {
+protected:
+    std::optional<Page> carry() {
+        const auto made = copies_[0].little_changed(block, Timestamp{wts_});
+        if (!made) return std::nullopt;
+        copies_[1].came().keep(*made);
+        return put();
+    }
+    std::optional<Page> put(std::uint64_t wts) {
+        const auto page = std::make_unique<Page>();
+        const auto got =
+            copies_[1].put_together(NodeId{0}, block, Timestamp{wts}, nullptr, page->data());
+        if (!got) return std::nullopt;
+        EXPECT_EQ(got->version.wts, Timestamp{wts});
+        return *page;
+    }
+    std::optional<Page> put() { return put(wts_); }
+};
+
+TEST_F(CarriedCopies, few_lines_go_onto_any_of_the_last_versions) {
+    Page page;
+    publish(0, page);
+    bring(1);
+    for (std::size_t line = 0; line < BlockRecord::versions; ++line) {
+        page.line(3 * line) = std::byte{1};
+        publish(0, page);
+        EXPECT_EQ(carry(), page) << line;
+    }
+    page.line(63) = std::byte{1};
+    publish(0, page);
+    EXPECT_EQ(carry(), std::nullopt) << "node 1 has an older version than those";
+    bring(1);
+    page.line(62) = std::byte{1};
+    publish(0, page);
+    EXPECT_EQ(carry(), page);
+}
+
+TEST_F(CarriedCopies, only_the_version_of_the_notice_is_taken) {
+    Page page;
+    publish(0, page);
+    bring(1);
+    page.line(1) = std::byte{1};
+    publish(0, page);
+    EXPECT_EQ(carry(), page);
+    EXPECT_EQ(put(wts_ + 1), std::nullopt);
+    EXPECT_FALSE(copies_[0].little_changed(block, Timestamp{wts_ - 1}).has_value());
+}
+
+TEST_F(CarriedCopies, many_lines_do_not_come_along) {
+    Page page;
+    publish(0, page);
+    bring(1);
+    for (std::size_t line = 0; line < CarriedLines::bytes_max / line_bytes; ++line)
+        page.line(line) = std::byte{1};
+    publish(0, page);
+    EXPECT_EQ(carry(), page);
+    Page next = page;
+    next.line(CarriedLines::bytes_max / line_bytes) = std::byte{1};
+    publish(0, next);
+    EXPECT_EQ(carry(), std::nullopt) << "onto the version before the last, which node 1 has";
+}
+
+TEST_F(CarriedCopies, nothing_goes_onto_bytes_that_were_discarded) {
+    Page page;
+    page.line(1) = std::byte{1};
+    publish(0, page);
+    bring(1);
+    page.line(2) = std::byte{2};
+    publish(0, page);
+    copies_[1].discard(block, 1);
+    EXPECT_EQ(carry(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hiroba::dsm

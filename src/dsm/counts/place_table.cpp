@@ -37,6 +37,7 @@ MemoryCounts sum_of(const PlaceCounters& counters) noexcept {
     counts.notices_dropped = value(counters.notices_dropped);
     counts.invalidations = value(counters.invalidations);
     counts.followed = value(counters.followed);
+    counts.carried = value(counters.carried);
     counts.expected = value(counters.expected);
     counts.expected_unused = value(counters.expected_unused);
     counts.given_up_ahead = value(counters.given_up_ahead);

@@ -18,7 +18,7 @@ using PlaceCounter = std::atomic<std::uint64_t>;
 struct MissCounters {
     PlaceCounter read_faults{0}, write_faults{0}, fetches_by_notice{0}, fetches_by_home{0},
         renewals{0}, bytes_fetched{0}, fetched_ahead{0}, ahead_watched{0}, ahead_used{0},
-        followed{0}, expected{0}, expected_unused{0};
+        followed{0}, carried{0}, expected{0}, expected_unused{0};
 };
 struct PlaceCounters : MissCounters {
     using Member = PlaceCounter PlaceCounters::*;

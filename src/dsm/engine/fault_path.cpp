@@ -204,8 +204,9 @@ void Node::note_use(BlockEntry& entry) noexcept {
     count(&PlaceCounters::ahead_used);
 }
 
-void Node::note_followed(BlockEntry& entry) noexcept {
-    if (entry.follow.uses < follow_max) ++entry.follow.uses;
+// A miss over wires costs as much as a hundred blocks that come along with others.
+void Node::note_followed(BlockEntry& entry) const noexcept {
+    if (entry.follow.uses < (joins() ? follow_far_max : follow_max)) ++entry.follow.uses;
 }
 
 // How many misses in a row began here before; now and then half of it, so that what is not used any
@@ -451,11 +452,19 @@ Stamp Node::install(BlockId block, NodeId from, BlockWork how, Timestamp at_leas
         const BlockEntry& entry = entries_[block];
         const bool has_own = entry.state != BlockState::discarded && !entry.held_back;
         using Room = PublicCopies::Room;
-        got = copies_.read(from, block, own, has_own ? Room::own_version : Room::empty);
+        if (const auto came = take_carried(block, from, at_least, own)) {
+            got = *came;
+        } else {
+            got = copies_.read(from, block, own, has_own ? Room::own_version : Room::empty);
+        }
         missing = put_in_place(block, from, own, how, got);
     } else {
         const Scratch home{scratch_};
-        got = copies_.read(from, block, home.get(), PublicCopies::Room::empty);
+        if (const auto came = take_carried(block, from, at_least, home.get())) {
+            got = *came;
+        } else {
+            got = copies_.read(from, block, home.get(), PublicCopies::Room::empty);
+        }
         missing = put_in_place(block, from, home.get(), how, got);
     }
     HIROBA_INVARIANT(got.version.wts >= at_least,

@@ -188,7 +188,44 @@ std::size_t Node::news_bytes_max() const noexcept {
 }
 
 std::size_t Node::news_for(NodeId peer, MutableBytes out) noexcept {
-    return news_.encode_for(peer, out);
+    const std::size_t bytes = news_.encode_for(peer, out);
+    const bool is_far = joins() && !copies_.is_mapped(peer);
+    return is_far ? carry_little_changes(out, bytes) : bytes;
+}
+
+// The reader need not ask for what is this small, and not wait for a thread of this node while that
+// computes: what main or a `single` has written for all, sums, flags.
+std::size_t Node::carry_little_changes(MutableBytes news, std::size_t bytes) noexcept {
+    constexpr std::uint32_t looked_at_max = 64;
+    const std::size_t end = bytes + options_.carried_max;
+    const NewsView view{self_, news.first(bytes), news_.epochs().nodes()};
+    NewsHeader header = view.header();
+    std::uint32_t looked_at = 0;
+    view.each_notice([&](const Notice& notice) {
+        if (notice.node != self_ || notice.count != 1 || notice.rts < notice.wts) return;
+        if (++looked_at > looked_at_max) return;
+        BlockEntry& entry = entries_[notice.block];
+        if (!entry.latch.try_lock()) return;
+        const auto made = copies_.little_changed(notice.block, notice.wts);
+        entry.latch.unlock();
+        if (!made || bytes + made->travelling_bytes() > end) return;
+        std::memcpy(news.data() + bytes, &*made, made->travelling_bytes());
+        bytes += made->travelling_bytes();
+        ++header.carried;
+    });
+    std::memcpy(news.data(), &header, sizeof header);
+    return bytes;
+}
+
+// With the latch. What the notice tells of, if that came along with it.
+std::optional<PublicCopies::Read> Node::take_carried(BlockId block, NodeId from, Timestamp wts,
+                                                     std::byte* to) noexcept {
+    const BlockEntry& entry = entries_[block];
+    if (entry.state == BlockState::discarded || entry.held_back) return std::nullopt;
+    const std::byte* const base = entry.no_twin ? private_copy(block) : nullptr;
+    auto put = copies_.put_together(from, block, wts, base, to);
+    if (put) count(&PlaceCounters::carried);
+    return put;
 }
 
 std::size_t Node::news_for_anyone(MutableBytes out) noexcept {
@@ -201,7 +238,9 @@ void Node::everyone_knows_through(std::span<const NodeId> told) noexcept {
 
 void Node::learn(NodeId from, Bytes news) noexcept {
     if (from == self_) return;
-    news_.epochs().learn(news);
+    const NewsView told = view(from, news);
+    told.each_carried([&](const CarriedLines& came) { copies_.came().keep(came); });
+    news_.epochs().learn(told.told());
     learn_notices(from, news);
 }
 

@@ -60,7 +60,6 @@ public:
         return news_.learned().any() || news_.epochs().has_learned();
     }
     void acquire(Others others) noexcept override;
-    void acquire_in_place(const void* address, std::size_t bytes) noexcept override;
     void bring_expected() noexcept override;
     std::size_t news_for(NodeId peer, MutableBytes out) noexcept override;
     std::size_t news_for_anyone(MutableBytes out) noexcept override;
@@ -151,6 +150,9 @@ private:
                        const PublicCopies::Read& read) noexcept;
     /// False: there is no notice to go by.
     bool fetch_by_notice(BlockId block, BlockWork how, Stamp& missing) noexcept;
+    std::size_t carry_little_changes(MutableBytes news, std::size_t bytes) noexcept;
+    std::optional<PublicCopies::Read> take_carried(BlockId block, NodeId from, Timestamp wts,
+                                                   std::byte* to) noexcept;
     /// False: the lock is held, or something newer would come where `how` is none.
     bool fetch_without_lock(BlockId block, BlockWork how, Stamp& missing,
                             bool may_wait = true) noexcept;
@@ -171,8 +173,8 @@ private:
         if (entry.writes.guess < write_guess_sure) ++entry.writes.guess;
     }
     void note_use(BlockEntry& entry) noexcept;
-    static constexpr std::uint8_t followed_min = 2, follow_max = 5;
-    static void note_followed(BlockEntry& entry) noexcept;
+    static constexpr std::uint8_t followed_min = 2, follow_max = 5, follow_far_max = 7;
+    void note_followed(BlockEntry& entry) const noexcept;
     bool is_still_used(UsePredictor::Run& run) noexcept;
     std::size_t latch_expected(const UsePredictor::Run& run, std::span<BlockId> latched) noexcept;
     void bring_run(UsePredictor::Run& run) noexcept;
@@ -404,12 +406,12 @@ private:
     void note_made(BlockId block, Timestamp wts, Timestamp rts) noexcept;
 
     // Acquire (node_acquire.cpp).
-    void acquire_unless_current(Others others, Kept kept) noexcept;
     void acquire_on_runtime_stack(Others others = Others::running,
-                                  Flusher flusher = Flusher::program, Kept kept = {}) noexcept;
-    Stamp acquire_round(Others others, Flusher flusher, Kept kept) noexcept;
+                                  Flusher flusher = Flusher::program) noexcept;
+    Stamp acquire_round(Others others, Flusher flusher) noexcept;
     void take_pending() noexcept;
     bool is_followed(BlockId block) noexcept;
+    bool has_come(BlockId block) noexcept;
     bool is_stale_just_now(const BlockEntry& entry) const noexcept;
     void put_off(BlockId block) noexcept;
     Stamp rebase_pinned() noexcept;

@@ -15,38 +15,24 @@
 
 namespace hiroba::dsm {
 
-void Node::acquire(Others others) noexcept { acquire_unless_current(others, {}); }
-
-// Where no thread of the program runs, the order in which blocks get their new bytes does not
-// matter: nobody sees some of a release and not the rest.
-void Node::acquire_in_place(const void* address, std::size_t bytes) noexcept {
-    Kept kept;
-    const auto offset = map().offset_of(reinterpret_cast<std::uintptr_t>(address));
-    if (offset && bytes > 0) {
-        kept.first = block_at(*offset);
-        kept.end = block_at(*offset + map().extent_left(*offset, bytes) - 1) + 1;
-    }
-    acquire_unless_current(Others::stopped, kept);
-}
-
-void Node::acquire_unless_current(Others others, Kept kept) noexcept {
+void Node::acquire(Others others) noexcept {
     if (news_.epochs().has_learned()) on_runtime_stack([&] { races_.acquire_known(); });
     if (!news_.learned().any()) {
         // Another thread may still be applying what this one has learned, in several rounds.
         acquire_.await_open();
         if (!acquire_.is_unfinished()) return;
     }
-    on_runtime_stack([&] { acquire_on_runtime_stack(others, Flusher::program, kept); });
+    on_runtime_stack([&] { acquire_on_runtime_stack(others); });
 }
 
 // Nothing is held between two rounds: what is missing takes a release of another node, which may
 // wait for one of this.
-void Node::acquire_on_runtime_stack(Others others, Flusher flusher, Kept kept) noexcept {
+void Node::acquire_on_runtime_stack(Others others, Flusher flusher) noexcept {
     const Timed timed{statistics_, &PlaceCounters::acquire_ns};
     const RecordedWork recorded{RecordKind::acquire};
     Backoff backoff;
     for (;;) {
-        const Stamp missing = acquire_round(others, flusher, kept);
+        const Stamp missing = acquire_round(others, flusher);
         if (missing.is_none()) return;
         if (missing.writer() != self_) {
             pull(missing);
@@ -59,10 +45,10 @@ void Node::acquire_on_runtime_stack(Others others, Flusher flusher, Kept kept) n
 // Everything that is stale becomes inaccessible, then pinned blocks get their new bytes, and only
 // then do these releases count as acquired: until then whoever fetches bytes of them waits for this
 // role. So no thread that goes on meanwhile sees some of a release and not the rest.
-Stamp Node::acquire_round(Others others, Flusher flusher, Kept kept) noexcept {
+Stamp Node::acquire_round(Others others, Flusher flusher) noexcept {
     const std::scoped_lock role{acquire_};
     const bool stopped = others == Others::stopped;
-    acquire_.begin(flusher, stopped, stopped && options_.follow, kept);
+    acquire_.begin(flusher, stopped, stopped && options_.follow);
     count(&PlaceCounters::acquires);
     news_.learned().taken();
     take_pending();
@@ -157,6 +143,7 @@ bool Node::is_stale_just_now(const BlockEntry& entry) const noexcept {
 // but a write of this node brings it here again.
 bool Node::is_followed(BlockId block) noexcept {
     if (!acquire_.follows()) return false;
+    if (options_.follow_all) return true;
     const Stamp own = copies_.own_stamp(block);
     if (!own.is_none() && own.writer() == self_ && own.release() == release_.number()) return true;
     BlockEntry& entry = entries_[block];
@@ -164,6 +151,14 @@ bool Node::is_followed(BlockId block) noexcept {
     if (++entry.follow.brought < 1u << entry.follow.uses) return true;
     entry.follow.brought = 0;
     return false;
+}
+
+// With the latch. Its bytes came along with its notice.
+bool Node::has_come(BlockId block) noexcept {
+    const BlockEntry& entry = entries_[block];
+    const std::uint64_t base = copies_.own_wts(block).value + 1;
+    return acquire_.follows() && entry.notice_wts != Timestamp{} &&
+           copies_.came().find(block, entry.notice_node, entry.notice_wts, base).has_value();
 }
 
 // With the latch, which it opens. A thread that runs may see the new bytes of a pinned block at
@@ -221,7 +216,7 @@ Stamp Node::rebase_pinned() noexcept {
             if (!missing.is_none()) return missing;
             continue;
         }
-        acquire_.keep_nothing();
+        acquire_.follow_nothing();
         make_stale(block);
         finish_invalidations();
     }
@@ -233,8 +228,8 @@ void Node::make_stale(BlockId block) noexcept {
     BlockEntry& entry = entries_[block];
     guess_.read_ahead.spread().stale(block);
     entry.stale.aside = acquire_.is_aside();
-    if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);
-    if (entry.state != BlockState::pinned && is_followed(block)) {
+    if (entry.pins > 0) return put_off(block);
+    if (entry.state != BlockState::pinned && (is_followed(block) || has_come(block))) {
         count(&PlaceCounters::followed);
         return put_off(block);
     }

@@ -83,7 +83,8 @@ void Node::bring_run(UsePredictor::Run& run) noexcept {
         const AddressRange range = program_range(block);
         latched[brought++] = block;
         // Next time without taking it away in between.
-        if (is_stale_just_now(entry)) note_followed(entry);
+        const auto age = static_cast<std::uint16_t>(acquire_.rounds() - entry.follow.stale_in);
+        if (age <= 1) note_followed(entry);
         entry.watched = block + 1 == run.first + sample && !readable(entry.state);
         const bool writes = entry.writes.guess >= write_guess_sure && !entry.watched;
         const Access wanted = writes ? Access::write : Access::read;

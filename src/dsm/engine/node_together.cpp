@@ -34,6 +34,7 @@ struct Node::JointFetch {
     BlockWork how = BlockWork::fetch;  ///< none: only if the version here is the newest
     std::byte* bytes = nullptr;
     std::optional<PublicCopies::Reading> reading;
+    std::optional<PublicCopies::Read> came;  ///< along with the notice
     BlockLock::HomeWords words{};
     std::uint64_t newest = 0;
     std::optional<std::array<Access, 1 + PublicCopies::Reading::accesses>> accesses;
@@ -175,6 +176,7 @@ void Node::JointFetch::prepare(Node& node, BlockId which, BlockWork from_home,
     }
     if (at == node.self_ || node.copies_.is_mapped(at)) return;
     way = has_lease ? Way::by_notice : Way::by_home;
+    if (has_lease && (came = node.take_carried(block, at, entry.notice_wts, bytes))) return;
     // A block that was renewed the last time will be renewed again.
     if (has_lease || entry.run.renewals == 0) reading.emplace(node.copies_, block, bytes);
     if (!has_lease) return prepare_home(node, reading.has_value());
@@ -204,14 +206,18 @@ void Node::JointFetch::take_what_was_read(Node& node) noexcept {
 
 void Node::JointFetch::take_by_notice(Node& node) noexcept {
     BlockEntry& entry = node.entries_[block];
-    const auto read = reading->read_from(at);
-    way = read ? Way::over : Way::alone;  // its owner was publishing
-    if (!read) return;
-    HIROBA_INVARIANT(read->wts >= entry.notice_wts,
+    if (!came) {
+        const auto read = reading->read_from(at);
+        way = read ? Way::over : Way::alone;  // its owner was publishing
+        if (!read) return;
+        came = {*read, node.block_bytes()};
+    }
+    way = Way::over;
+    HIROBA_INVARIANT(came->version.wts >= entry.notice_wts,
                      "block %u: node %u has %lu, its notice said %lu (invariant 11)", block,
-                     at.value, read->wts.value, entry.notice_wts.value);
+                     at.value, came->version.wts.value, entry.notice_wts.value);
     const Timestamp wts = std::exchange(entry.notice_wts, {});
-    missing = node.put_in_place(block, at, bytes, how, {*read, node.block_bytes()});
+    missing = node.put_in_place(block, at, bytes, how, *came);
     if (how == BlockWork::rebase && !missing.is_none()) {
         entry.notice_wts = wts;  // nothing was brought
     } else {

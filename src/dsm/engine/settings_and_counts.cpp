@@ -68,6 +68,7 @@ public:
         add("notices_dropped", c.notices_dropped);
         add("invalidations", c.invalidations);
         add("followed", c.followed);
+        add("carried", c.carried);
         add("expected", c.expected);
         add("expected_unused", c.expected_unused);
         add("given_up_ahead", c.given_up_ahead);

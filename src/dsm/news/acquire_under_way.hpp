@@ -21,12 +21,6 @@
 
 namespace hiroba::dsm {
 
-/// Blocks first to end - 1, which an acquire leaves accessible and brings up to date.
-struct Kept {
-    BlockId first = 0, end = 0;
-    bool has(BlockId block) const noexcept { return block >= first && block < end; }
-};
-
 /// The side on which a thread flushes or acquires.
 enum class Flusher : std::uint8_t { program, background };
 
@@ -56,9 +50,8 @@ public:
 
     // A round.
     /// @param follows  blocks that were followed are brought up to date in place, too
-    void begin(Flusher flusher, bool stopped, bool follows, Kept kept) noexcept {
+    void begin(Flusher flusher, bool stopped, bool follows) noexcept {
         flusher_ = flusher;
-        kept_ = kept;
         stopped_ = stopped;
         follows_ = follows;
         rounds_.fetch_add(1, std::memory_order_relaxed);     // a hint elsewhere
@@ -76,11 +69,7 @@ public:
     /// No thread of the program runs.
     bool stopped() const noexcept { return stopped_; }
     bool follows() const noexcept { return follows_; }
-    bool keeps(BlockId block) const noexcept { return kept_.has(block); }
-    void keep_nothing() noexcept {
-        kept_ = {};
-        follows_ = false;
-    }
+    void follow_nothing() noexcept { follows_ = false; }
 
     // What is applied.
     /// Takes what was learned, for this round or, outside of one, the next.
@@ -114,8 +103,7 @@ private:
     SparseArray<BlockId> put_off_;
     std::size_t put_off_count_ = 0;
     Invalidation invalidation_;
-    Flusher flusher_ = Flusher::program;  ///< on whose behalf the role is held,
-    Kept kept_;                           ///< and what it brings up to date in place
+    Flusher flusher_ = Flusher::program;  ///< on whose behalf the role is held
     bool stopped_ = false, follows_ = false;
 };
 

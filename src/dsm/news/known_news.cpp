@@ -19,6 +19,7 @@ KnownNews::KnownNews(NodeId self, std::uint32_t nodes, const MemoryOptions& opti
       signature_(options.notices_max, entries_.span(), index_.span()),
       sent_(nodes, 0),
       sent_releases_(nodes, 0),
+      last_meeting_(told_again_max(options.notices_max)),
       clocks_(nodes) {}
 
 // --- what is told --------------------------------------------------------------------------------
@@ -49,8 +50,10 @@ void KnownNews::show_min_wts() noexcept {
 }
 
 // Notices that `skip` wrote itself are no news to it.
+/// @param again  notices that are told ahead of the others, though not learned since
 std::size_t KnownNews::encode_since(NewsSequence since, NodeId skip, NewsHeader header,
-                                    NewsSequence clocks_since, MutableBytes out) noexcept {
+                                    NewsSequence clocks_since, std::span<const Notice> again,
+                                    MutableBytes out) noexcept {
     trim();
     header.min_wts = signature_.min_wts().value;
     std::size_t at = sizeof header;
@@ -63,14 +66,16 @@ std::size_t KnownNews::encode_since(NewsSequence since, NodeId skip, NewsHeader 
         at += sizeof told;
         ++header.clocks;
     }
-    signature_.since(since, [&](const Notice& notice) {
+    const auto tell = [&](const Notice& notice) {
         if (notice.node == skip) return;
         HIROBA_INVARIANT(at + sizeof notice <= out.size(), "news of %lu bytes into %lu",
                          at + sizeof notice, out.size());
         std::memcpy(out.data() + at, &notice, sizeof notice);
         at += sizeof notice;
         ++header.count;
-    });
+    };
+    for (const Notice& notice : again) tell(notice);
+    signature_.since(since, tell);
     std::memcpy(out.data(), &header, sizeof header);
     return at + epochs_.encode(out.subspan(at));
 }
@@ -79,13 +84,13 @@ std::size_t KnownNews::encode_for(NodeId peer, MutableBytes out) noexcept {
     // Acquire: pairs with note_untold(). What this thread must tell was added by itself, or by
     // others before this thread took a role after them.
     if (!has_untold_.load(std::memory_order_acquire)) {
-        const NewsHeader nothing{min_wts().value, 0, 0, 0, 0};
+        const NewsHeader nothing{min_wts().value, 0, 0, 0, 0, 0};
         std::memcpy(out.data(), &nothing, sizeof nothing);
         return sizeof nothing + epochs_.encode(out.subspan(sizeof nothing));
     }
     const std::scoped_lock guard{latch_};
     const NewsSequence since = sent_[peer.value];
-    const std::size_t bytes = encode_since(since, peer, {}, since, out);
+    const std::size_t bytes = encode_since(since, peer, {}, since, {}, out);
     sent_[peer.value] = signature_.last_sequence();
     sent_releases_[peer.value] = releases_.completed();
     return bytes;
@@ -94,9 +99,13 @@ std::size_t KnownNews::encode_for(NodeId peer, MutableBytes out) noexcept {
 std::size_t KnownNews::encode_for_anyone(MutableBytes out) noexcept {
     const std::scoped_lock guard{latch_};
     // Relaxed: a meeting that another thread counts meanwhile has changed nothing yet, or is over.
-    const NewsHeader header{0, 0, 0, meetings_.load(std::memory_order_relaxed),
-                            left_out_wts_.value};
-    return encode_since(known_to_all_, told_by_nobody, header, known_before_, out);
+    const std::uint64_t meetings = meetings_.load(std::memory_order_relaxed);
+    LastMeeting& last = last_meeting_;
+    const bool is_last = last.number == meetings;
+    const NewsHeader header{0, 0, 0, 0, meetings, is_last ? last.left_out.value : 0};
+    const std::span<const Notice> again{last.notices.data(), is_last ? last.count : 0};
+    if (!again.empty()) ask_soon();  // then they need not be told again and again
+    return encode_since(known_to_all_, told_by_nobody, header, known_before_, again, out);
 }
 
 void KnownNews::raise_known_release(ReleaseNumber release) noexcept {
@@ -116,7 +125,7 @@ void KnownNews::everyone_knows_through(std::span<const NodeId> told) noexcept {
     const std::scoped_lock guard{latch_};
     meetings_.store(meetings, std::memory_order_release);
     known_before_ = known_to_all_;
-    left_out_wts_ = newest_wts_;
+    keep_for_who_is_at(meetings);
     const NewsSequence known = least_of(sent_, told);
     // A notice that another thread here has made since the last encode_for() went to nobody; nor
     // did one that another thread has learned since, by a lock or a flush or because it came upon
@@ -132,11 +141,31 @@ void KnownNews::everyone_knows_through(std::span<const NodeId> told) noexcept {
     has_untold_.store(false, std::memory_order_release);  // pairs with encode_for()
 }
 
+// With the latch.
+void KnownNews::keep_for_who_is_at(std::uint64_t meeting) noexcept {
+    LastMeeting& last = last_meeting_;
+    last.count = 0;
+    last.left_out = {};
+    last.up_to = signature_.last_sequence();
+    last.number = meeting;
+    signature_.since(known_before_, [&](const Notice& notice) {
+        if (last.count < last.notices.size()) {
+            last.notices[last.count++] = notice;
+        } else {
+            last.left_out = newest_wts_;
+        }
+    });
+    if (last.left_out != Timestamp{}) last.count = 0;
+}
+
 void KnownNews::everyone_knows(ReleaseNumber release, NewsSequence sequence) noexcept {
     raise_known_release(release);
     const std::scoped_lock guard{latch_};
     known_to_all_ = std::max(known_to_all_, sequence);
     for (NewsSequence& sent : sent_) sent = std::max(sent, known_to_all_);
+    if (sequence < last_meeting_.up_to) return;
+    last_meeting_.count = 0;
+    last_meeting_.left_out = {};
 }
 
 // News go in one piece: who has acquired a release knows all that was known here when it ended.

@@ -36,7 +36,8 @@ public:
         return options.race == MemoryOptions::Race::off ? 0 : nodes;
     }
     static std::size_t bytes_max(std::uint32_t nodes, const MemoryOptions& options) noexcept {
-        return bytes_of_news(nodes, options.notices_max, known_count(nodes, options));
+        const std::size_t notices = options.notices_max + told_again_max(options.notices_max);
+        return bytes_of_news(nodes, notices, known_count(nodes, options)) + options.carried_max;
     }
     KnownEpochs& epochs() noexcept { return epochs_; }
     const KnownEpochs& epochs() const noexcept { return epochs_; }
@@ -67,7 +68,8 @@ public:
     /// Encodes news that `peer` may not know; from then on `peer` is taken to know them.
     std::size_t encode_for(NodeId peer, MutableBytes out) noexcept;
     /// Encodes news that some node may not know. A node that takes them while it is still at the
-    /// last meeting, by a program thread beside a barrier say, learns what was told there, too.
+    /// last meeting, by a program thread beside a barrier say, learns what was told there, too: the
+    /// notices where they are few, else what covers their writes.
     std::size_t encode_for_anyone(MutableBytes out) noexcept;
     /// What covers all writes that `news` tell of or leave out. Nodes take part in all meetings
     /// alike, and none is over for any node before each has acquired what the one before told: so
@@ -142,6 +144,20 @@ public:
 private:
     friend class NodeView;
 
+    /// What the last meeting told, and later news leave out: a node may be there still. Nodes come
+    /// to the next one after that.
+    struct LastMeeting {
+        explicit LastMeeting(std::size_t notices_max) : notices(notices_max) {}
+        SparseArray<Notice> notices;  ///< where they are few
+        std::size_t count = 0;        ///< of them
+        Timestamp left_out;           ///< where they are many: covers them
+        NewsSequence up_to = 0;       ///< of the signature
+        std::uint64_t number = 0;     ///< of meetings
+    };
+    static constexpr std::size_t told_again_max(std::size_t notices_max) {
+        return notices_max / 16;
+    }
+    void keep_for_who_is_at(std::uint64_t meeting) noexcept;
     /// All other nodes have acquired this one's releases up to `acquired`.
     void know_acquired(ReleaseNumber acquired) noexcept;
     /// By several threads, each of which has learned it another way.
@@ -151,7 +167,8 @@ private:
     template <class Value>
     Value least_of(const std::vector<Value>& sent, std::span<const NodeId> told) const noexcept;
     std::size_t encode_since(NewsSequence since, NodeId skip, NewsHeader header,
-                             NewsSequence clocks_since, MutableBytes out) noexcept;
+                             NewsSequence clocks_since, std::span<const Notice> again,
+                             MutableBytes out) noexcept;
     void add(const Notice& notice) noexcept;
     void join_clocks(std::uint32_t node, const Clock& learned, ReleaseNumber& applied) noexcept;
     void take_over(NeededReleases& needs, const AcquiredReleases& acquired) noexcept;
@@ -175,9 +192,10 @@ private:
     /// node's releases that told, by notices or by min_wts.
     std::vector<NewsSequence> sent_;
     std::vector<ReleaseNumber> sent_releases_;
-    NewsSequence known_to_all_ = 0;        ///< likewise
-    NewsSequence known_before_ = 0;        ///< ahead of the last meeting, likewise
-    Timestamp newest_wts_, left_out_wts_;  ///< of all notices; at the last meeting; likewise
+    NewsSequence known_to_all_ = 0;  ///< likewise
+    NewsSequence known_before_ = 0;  ///< ahead of the last meeting, likewise
+    Timestamp newest_wts_;           ///< of all notices, likewise
+    LastMeeting last_meeting_;       ///< likewise
     /// Raised behind the acquire of each, by one thread at a time.
     std::atomic<std::uint64_t> meetings_{0};
     /// The newest that this node has from elsewhere than a barrier's or a fork's news, likewise.

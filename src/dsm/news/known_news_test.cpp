@@ -11,26 +11,28 @@ namespace {
 
 constexpr std::uint32_t nodes = 3;
 
-MemoryOptions options() {
+MemoryOptions options(std::uint32_t notices_max) {
     MemoryOptions options;
-    options.notices_max = 4;
+    options.notices_max = notices_max;
     return options;
 }
 
 /// What one node knows, and what an acquire there would take.
 struct Knower {
-    explicit Knower(std::uint32_t rank) : self{rank} {}
+    explicit Knower(std::uint32_t rank, std::uint32_t most = 4) : self{rank}, notices_max(most) {}
 
     NodeId self;
+    std::uint32_t notices_max;
     OwnReleases releases;
     Statistics statistics{false};
-    KnownNews news{self, nodes, options(), releases, statistics};
+    KnownNews news{self, nodes, options(notices_max), releases, statistics};
     LearnedNews& learned = news.learned();
     NeededReleases needed{nodes};
     AcquiredReleases acquired{nodes};
     std::vector<Notice> taken = std::vector<Notice>(100);
     std::array<ReleaseNumber, nodes> applied{};
-    std::vector<std::byte> buffer = std::vector<std::byte>(KnownNews::bytes_max(nodes, options()));
+    std::vector<std::byte> buffer =
+        std::vector<std::byte>(KnownNews::bytes_max(nodes, options(notices_max)));
 
     void release(std::span<const Notice> notices) {
         releases.begin();
@@ -95,7 +97,7 @@ TEST(KnownNews, what_was_dropped_unsent_is_in_min_wts) {
     writer.release(made);
     writer.tell(reader);
     const std::size_t came = reader.acquire();
-    EXPECT_LE(came, options().notices_max);
+    EXPECT_LE(came, reader.notices_max);
     EXPECT_GE(reader.news.min_wts(), Timestamp{5 + (6 - came) - 1});
 }
 
@@ -151,9 +153,9 @@ TEST(KnownNews, what_others_have_acquired_is_asked_for_once_where_it_decides_som
     EXPECT_EQ(asked, 2u);
 }
 
-TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_of_it) {
-    Knower writer{0}, inside{1}, behind{2};
-    const std::array made{notice(0, 7, 5)};
+/// What `inside`, still at a meeting that told `made`, gets by a lock from behind it.
+void come_from_behind(Knower& writer, std::span<const Notice> made, Knower& inside) {
+    Knower behind{2, writer.notices_max};
     writer.release(made);
     writer.tell(behind);
     writer.news.everyone_knows_through(std::array{NodeId{2}});
@@ -161,11 +163,59 @@ TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_of_it) {
     behind.news.everyone_knows_through({});
     writer.hand_to(inside);
     writer.hand_to(behind);
+    behind.acquire();
+    EXPECT_EQ(behind.news.min_wts(), Timestamp{});
+}
+
+TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_what_few_notices_told) {
+    Knower writer{0, 32}, inside{1, 32};
+    const std::array made{notice(0, 7, 5), notice(0, 9, 5)};
+    come_from_behind(writer, made, inside);
+    EXPECT_EQ(inside.acquire(), 2u);
+    EXPECT_EQ(inside.taken[0].block, 7u);
+    EXPECT_EQ(inside.news.min_wts(), Timestamp{});
+    EXPECT_TRUE(inside.acquired.has({NodeId{0}, 1}));
+}
+
+TEST(KnownNews, a_lock_from_behind_a_meeting_tells_a_node_still_there_what_covers_many) {
+    Knower writer{0, 32}, inside{1, 32};
+    const std::array made{notice(0, 7, 5), notice(0, 9, 5), notice(0, 11, 5)};
+    come_from_behind(writer, made, inside);
     EXPECT_EQ(inside.acquire(), 0u);
     EXPECT_GE(inside.news.min_wts(), Timestamp{5});
     EXPECT_TRUE(inside.acquired.has({NodeId{0}, 1}));
-    behind.acquire();
-    EXPECT_EQ(behind.news.min_wts(), Timestamp{});
+}
+
+TEST(KnownNews, what_a_meeting_told_is_told_again_until_all_have_acquired_what_came_behind_it) {
+    for (const std::uint32_t notices_max : {32u, 4u}) {
+        Knower writer{0, notices_max};
+        const auto meet = [&](std::uint64_t wts) {
+            const std::array made{notice(0, 7, wts)};
+            writer.release(made);
+            for (const std::uint32_t peer : {1u, 2u}) {
+                Knower told{peer, notices_max};
+                writer.tell(told);
+            }
+            writer.news.everyone_knows_through({});
+        };
+        const auto tells_again = [&] {
+            Knower inside{1, notices_max};
+            writer.hand_to(inside);
+            return inside.acquire() > 0 || inside.news.min_wts() > Timestamp{};
+        };
+        meet(5);
+        for (unsigned asked = 0; asked < 2; ++asked) {
+            EXPECT_TRUE(tells_again());
+            writer.release({});
+            writer.news.ask_soon();
+            writer.news.ask_if_wanted(0, [] { return ReleaseNumber{2}; });
+        }
+        EXPECT_FALSE(tells_again());
+        meet(9);
+        EXPECT_TRUE(tells_again());
+        writer.news.everyone_knows_through({});
+        EXPECT_FALSE(tells_again());
+    }
 }
 
 TEST(KnownNews, a_meeting_without_news_counts_too) {

@@ -49,6 +49,9 @@ public:
     /// How mails go from here on where a peer is mapped; at first as HIROBA_NEWS says.
     void choose(Way way) noexcept { way_ = way; }
 
+    /// Whether this node reaches that one's memory.
+    bool is_mapped(std::uint32_t node) const noexcept { return !peers_[node].out.empty(); }
+
     /// Where the next mail to `to` is composed: mail_bytes_max bytes, aligned to 8, valid until
     /// post(). Waits until `to` has taken the mail that was there.
     MutableBytes compose(std::uint32_t to) noexcept;

@@ -3,7 +3,7 @@
 // variable by its last instruction before it leaves the region, node 0 adds when all have left.
 // Invariant: a term is in one place only: here, in a join's mail, or in the variable. Terms of one
 // variable and operator are one.
-// Why and when: docs/decisions/what-a-region-reads-first.md.
+// Why and when: docs/decisions/reductions-travel-in-the-join.md.
 #pragma once
 
 #include <algorithm>

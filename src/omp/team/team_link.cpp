@@ -273,13 +273,6 @@ void TeamLink::pass_down(Kind kind, Bytes extra) noexcept {
         send(here.child(branch), kind, extra);
 }
 
-/// At a fork, of which the region reads `data` first: what changed of it stays accessible.
-void TeamLink::acquire_for(const void* data) noexcept {
-    if (data == nullptr || has_program_threads()) return acquire();
-    parts_.memory->acquire_in_place(data, data_prefetch_bytes);
-    parts_.heap->accept_remote_frees();
-}
-
 /// At a fork or behind a barrier of all nodes every node has the same news, or will have before it
 /// does anything else.
 void TeamLink::all_nodes_know(std::span<const NodeId> told) noexcept {
@@ -334,10 +327,42 @@ bool TeamLink::join(Distraction distraction) noexcept {
     note_reader(true);
     if (parts_.memory->owes_release() || !children_join_soon()) release();
     if (!await([this] { return children_have_joined(); }, distraction)) return note_reader(false);
+    if (tells_at_join()) {
+        release();
+        tell_far_children();
+    }
     receive_from_children(Kind::join);
     region_runs(false);
     members_ = 1;
     bring_expected();
+    return true;
+}
+
+// A node of another host that hears at the fork what this one wrote in the region before asks for
+// it while this one computes, and waits for a service thread; told at the join, it brings that
+// while both would only wait.
+bool TeamLink::tells_at_join() const noexcept {
+    if (cancellable_) return false;
+    const TreeNode here = place();
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        if (!mail_->is_mapped(here.child(branch))) return true;
+    return false;
+}
+
+void TeamLink::tell_far_children() noexcept {
+    const TreeNode here = place();
+    for (std::uint32_t branch = 0; branch < here.children(); ++branch)
+        if (!mail_->is_mapped(here.child(branch))) send(here.child(branch), Kind::joined);
+}
+
+/// False: the next mail of `parent` is another.
+bool TeamLink::hear_what_was_joined(std::uint32_t parent) noexcept {
+    Kind kind{};
+    std::memcpy(&kind, mail_->front(parent).data(), sizeof kind);
+    if (kind != Kind::joined) return false;
+    receive(parent, Kind::joined);
+    acquire();
+    tell_far_children();
     return true;
 }
 
@@ -351,7 +376,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     const auto has_come = [&] { return next_is(parent, Kind::fork); };
     const auto is_called = [&] { return has_come() || over_.load(); };
     const auto are_handlers_waiting = [this] { return parts_.interruptions.are_pending(); };
-    while (!is_called()) {
+    while (!is_called() || (has_come() && hear_what_was_joined(parent))) {
         if (are_handlers_waiting()) return leave_for(Called::handlers);
         dsm::Heap& heap = *parts_.heap;
         wait_for([&] {
@@ -366,7 +391,7 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
     region_runs(true);
     cancellation_->begin(region_);
-    acquire_for(fork->data);
+    acquire();
     members_ = TeamShape{fork->place.team_size, parts_.endpoint->nodes()}.nodes_used();
     pass_down(Kind::fork, std::as_bytes(std::span(fork, 1)));
     tree_knows();

@@ -101,7 +101,7 @@ public:
     /// Node 0: starts a region on `members` nodes (at least 2); join() ends it.
     void fork(const Fork& fork, std::uint32_t members) noexcept;
     /// False: a signal handler of the program waits, or there is a distraction; to be called again.
-    /// As finish_barrier().
+    /// As finish_barrier(). Nodes of other hosts hear now what the fork would tell them.
     bool join(Distraction distraction) noexcept;
     /// `along_tree`: each node tells its children, and ends once they have that (abi's job_end.cpp)
     /// or a moment later; not while a region runs, whose nodes end at once.
@@ -179,7 +179,7 @@ public:
     void release_in_program(bool alone) noexcept;
 
 private:
-    enum class Kind : std::uint32_t { fork, barrier, gather, spread, join };
+    enum class Kind : std::uint32_t { fork, barrier, gather, spread, join, joined };
     /// Bits of what a mail tells: its region is cancelled; its threads can tell each other apart.
     static constexpr std::uint32_t is_cancelled = 1, is_told_apart = 2;
     struct Header {
@@ -204,7 +204,6 @@ private:
     void release() noexcept;
     void acquire() noexcept;
     void bring_expected() noexcept;
-    void acquire_for(const void* data) noexcept;
     void all_nodes_know(std::span<const NodeId> told) noexcept;
     void tree_knows() noexcept;
     void region_runs(bool runs) noexcept;
@@ -219,6 +218,9 @@ private:
     /// Whether the next mail of `from` is a `kind`, behind what is left of a cancelled region.
     bool next_is(std::uint32_t from, Kind kind) noexcept;
     bool goes_along_tree() const noexcept;
+    bool tells_at_join() const noexcept;
+    void tell_far_children() noexcept;
+    bool hear_what_was_joined(std::uint32_t parent) noexcept;
     void on_cancelled(Bytes body) noexcept;
     net::kick::TreeNode place() const noexcept { return {self_, members_}; }
     /// Behind a step of the thread that takes the mails. Returns `through`.

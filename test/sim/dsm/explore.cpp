@@ -139,6 +139,7 @@ std::uint64_t run_once(net::sim::FiberStacks& stacks, const Scenario& scenario,
     options.nodes = scenario.nodes;
     options.threads_of_first = scenario.threads_of_first;
     options.memory.notices_max = scenario.notices_max;
+    options.memory.carried_max = 320;
     options.memory.lease = 2;
     options.engine.as_mprotect = scenario.as_mprotect;
     options.engine.slow_calls = 100;

@@ -57,6 +57,7 @@ ClusterOptions options_of(const Scenario& scenario, StateGraph& graph) {
     options.memory.hand_over = scenario.hand_over();
     options.memory.asks_every = scenario.asks() ? 1 : dsm::MemoryOptions::never_asks;
     options.memory.notices_max = scenario.notices_max;
+    options.memory.carried_max = scenario.carries() ? 320 : 0;  // two lines
     options.memory.row_min = scenario.row_min();
     options.memory.open_at_once = scenario.opens();
     using Race = dsm::MemoryOptions::Race;

@@ -103,10 +103,11 @@ void NodeView::show_block(Shown& shown, BlockId block, std::size_t block_bytes) 
     shown.bytes(node_.private_copy(block), block_bytes);
     shown.bytes(node_.copies_.own(block), block_bytes);
     if (e.held_back) shown.bytes(node_.twin_of(block), block_bytes);
-    // What has changed since former versions decides nothing here: simulated nodes read whole
-    // copies.
+    // What has changed since former versions decides what is carried where memory is not mapped,
+    // and nothing else here: simulated nodes read whole copies.
     const BlockRecord& record = node_.copies_.record(block);
-    shown.bytes(reinterpret_cast<const std::byte*>(&record), offsetof(BlockRecord, copy_since));
+    shown.bytes(reinterpret_cast<const std::byte*>(&record),
+                node_.options_.carried_max > 0 ? sizeof record : offsetof(BlockRecord, copy_since));
     if (!node_.races_.looks()) return;
     const EarlyBlock& early = node_.races_.early_[block];
     shown.values(early.use, early.alone, early.at, early.last.node, early.last.epoch);
@@ -140,6 +141,10 @@ void NodeView::show_news(Shown& shown) const noexcept {
         shown.notice(entry.notice);
         shown.values(entry.sequence, entry.live);
     }
+    KnownNews::LastMeeting& last = news.last_meeting_;
+    shown.values(news.known_before_, news.newest_wts_, last.left_out, last.up_to, last.number,
+                 news.meetings_);
+    shown.notices(last.notices.data(), last.count);
     shown.all(news.sent_.data(), news.sent_.size());
     shown.all(news.sent_releases_.data(), news.sent_releases_.size());
     shown.all(news.clocks_.data(), news.clocks_.size());
@@ -166,8 +171,7 @@ void NodeView::show_release(Shown& shown) const noexcept {
 
 void NodeView::show_acquire(Shown& shown) const noexcept {
     AcquireUnderWay& acquire = node_.acquire_;
-    shown.values(acquire.role_, acquire.kept_.first, acquire.kept_.end, acquire.expired_to_,
-                 acquire.unfinished_, acquire.put_off_count_);
+    shown.values(acquire.role_, acquire.expired_to_, acquire.unfinished_, acquire.put_off_count_);
     shown.notices(acquire.taken_.data(), acquire.taken_count_);
     shown.all(acquire.invalidation_.blocks().data(), acquire.invalidation_.blocks().size());
     shown.all(acquire.put_off_.data(), acquire.put_off_count_);
@@ -188,6 +192,10 @@ void NodeView::show_others(Shown& shown) const noexcept {
                  debts.read_latch_);
     shown.bytes(debts.read_.data(), debts.read_.size());
     debts.board_.show(shown.visit(), shown.context());
+    const CameLines& came = node_.copies_.came_;
+    shown.values(came.latch_);
+    for (const CarriedLines& each : came.slots_)
+        if (each.wts != 0) shown.bytes(reinterpret_cast<const std::byte*>(&each), sizeof each);
     Flushes& flushes = node_.flushes_;
     const Bytes flushed = flushes.object_.shown();
     shown.bytes(flushed.data(), flushed.size());

@@ -33,6 +33,8 @@ struct Scenario {
     /// Whether exchanges for several blocks are joined, as where memory is not mapped; elsewhere
     /// one block goes after the other, as where it is.
     constexpr bool joins() const { return std::string_view{name}.starts_with("merges_"); }
+    /// Whether small changes go along with their notices.
+    constexpr bool carries() const { return std::string_view{name} == "merges_carried"; }
     /// Behind how many atomics in a row a block is held: one, or none is.
     /// Atomics go by where the block is the node's own.
     constexpr bool opens() const { return std::string_view{name} == "held_by_threads"; }

@@ -58,6 +58,19 @@ inline constexpr Scenario scenarios[] = {
          world.unlock(node, 0);
      },
      Races::off, true},
+    {"lock_with_what_the_meeting_told", 2, 2, 16, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 2) world.write(node, 0, 111);
+         if (thread != 1) world.meet_beside(node);
+         if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.tell();
+         if (thread != 1) return;
+         world.read(node, 0);
+         world.await_told(1);
+         world.lock(node, 0);
+         world.see_at_least(node, 0, 111);
+         world.unlock(node, 0);
+     },
+     Races::off, true},
     // A flag in another block that is only loaded and stored.
     {"plain_flag", 2, 1, 4, false, hops, Second::heap,
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
@@ -255,10 +268,10 @@ inline constexpr Scenario scenarios[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.add(node, 0);
          if (thread == 1) world.see(node, 1);
-         world.fork(node);
+         world.meet(node);
          world.see(node, 0);
          if (thread == 1) world.add(node, 1);
-         world.fork(node);
+         world.meet(node);
          world.see(node, 1);
      },
      Races::off, true},
@@ -267,7 +280,7 @@ inline constexpr Scenario scenarios[] = {
      [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
          if (thread == 0) world.add(node, 0);
          if (thread == 1) world.see(node, 1);
-         world.fork(node);
+         world.meet(node);
          world.see(node, 0);
          world.atomic_add(node, 1);
          world.meet(node);
@@ -314,6 +327,23 @@ inline constexpr Scenario scenarios[] = {
          world.meet(node);
          world.see(node, 1 - thread);
          world.see(node, 3 - thread);
+     },
+     Races::off, true},
+    // A change that came along with a notice is not what a newer notice tells of; and comes where a
+    // node has bytes of its own.
+    {"merges_carried", 2, 1, 16, false, hops, Second::none,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) world.write(node, 0, 7);
+         world.meet(node);
+         if (thread == 0) {
+             world.lock(node, 0), world.write(node, 0, 111), world.unlock(node, 0), world.tell();
+         } else {
+             world.await_told(1), world.lock(node, 0), world.see_at_least(node, 0, 111);
+             world.unlock(node, 0);
+         }
+         world.write(node, thread, 112);
+         world.meet(node);
+         world.see_at_least(node, 1 - thread, 112);
      },
      Races::off, true},
     // Two nodes take the locks of two blocks of a third, which holds them now and then.

@@ -30,6 +30,7 @@ ClusterOptions draw_options(Random& random, std::uint64_t seed, const ProgramSha
     options.engine.quiet = seed % 2 == 0 ? 80 : 0;
     options.memory.vain_max = static_cast<std::uint8_t>(1 + seed / 2 % 2 * 3);
     options.memory.join = seed / 4 % 2 == 0;
+    options.memory.follow_all = seed / 2 % 3 == 0;
     options.memory.late_twins = seed / 32 % 2;
     options.memory.sealed_blocks = 1 + seed / 64 % 3;
     options.memory.row_min = seed / 16 % 2 == 0 ? 1 : 4;

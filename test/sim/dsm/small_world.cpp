@@ -320,7 +320,7 @@ void SmallWorld::await_told(std::uint32_t times) {
 }
 
 // The order of release, news, acquire and everyone_knows() is omp/team's.
-void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
+void SmallWorld::meet(ClusterNode& node) {
     const std::uint32_t self = node.endpoint().self().value;
     Gate& gate = gates_[self];
     const std::uint64_t round = gate.rounds;
@@ -331,7 +331,7 @@ void SmallWorld::meet_as(ClusterNode& node, Meeting meeting) {
     }
     node.memory().release(Others::stopped);
     check_merged(node);
-    exchange(node, round, meeting);
+    exchange(node, round, Others::stopped);
     gate.come = 0;
     ++gate.rounds;
 }
@@ -340,11 +340,11 @@ void SmallWorld::meet_beside(ClusterNode& node) {
     Gate& gate = gates_[node.endpoint().self().value];
     cluster_.scheduler().step();
     node.memory().release(Others::running);
-    exchange(node, gate.rounds, Meeting::beside);
+    exchange(node, gate.rounds, Others::running);
     ++gate.rounds;
 }
 
-void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Meeting meeting) {
+void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Others others) {
     const std::uint32_t self = node.endpoint().self().value;
     for (std::uint32_t i = 1; i < nodes_; ++i) {
         const std::uint32_t to = (self + i) % nodes_;
@@ -359,11 +359,7 @@ void SmallWorld::exchange(ClusterNode& node, std::uint64_t round, Meeting meetin
         const News& news = mail(from, self, round);
         node.memory().learn(NodeId{from}, {news.bytes.data(), news.size});
     }
-    if (meeting == Meeting::fork) {
-        node.memory().acquire_in_place(reinterpret_cast<const void*>(addresses_[0]), page_bytes);
-    } else {
-        node.memory().acquire(meeting == Meeting::beside ? Others::running : Others::stopped);
-    }
+    node.memory().acquire(others);
     node.memory().everyone_knows();
 }
 

@@ -67,9 +67,8 @@ public:
     void await_write(ClusterNode& node, unsigned word);
     /// Adds to words 0 and 2 so that a signature of one notice drops that of word 0.
     void add_and_drop_notice(ClusterNode& node);
-    /// A barrier of all threads; a fork keeps the first block accessible.
-    void meet(ClusterNode& node) { meet_as(node, Meeting::barrier); }
-    void fork(ClusterNode& node) { meet_as(node, Meeting::fork); }
+    /// A barrier of all threads.
+    void meet(ClusterNode& node);
 
     /// What one thread has done before tell() another comes behind, though its memory learns
     /// nothing of it: keeps orders out that are not the point of a scenario.
@@ -89,7 +88,7 @@ public:
     void come(ClusterNode& node);
 
 private:
-    static constexpr std::size_t news_bytes = 512;
+    static constexpr std::size_t news_bytes = 1024;
     struct News {
         std::array<std::byte, news_bytes> bytes{};
         std::size_t size = 0;
@@ -102,12 +101,10 @@ private:
         std::uint32_t come = 0;
         std::uint64_t rounds = 0, sent = 0;
     };
-    enum class Meeting : std::uint8_t { barrier, fork, beside };
-    void meet_as(ClusterNode& node, Meeting meeting);
     /// Counts the answers that a node in see_with_one_answer() had before; empty for the others.
     using Answers = std::optional<std::uint64_t>;
     std::uint64_t answers_since(std::uint32_t rank) noexcept;
-    void exchange(ClusterNode& node, std::uint64_t round, Meeting meeting);
+    void exchange(ClusterNode& node, std::uint64_t round, dsm::Others others);
     void check_merged(ClusterNode& node);
     /// The mails of two rounds, because a node may be one ahead.
     News& mail(std::uint32_t from, std::uint32_t to, std::uint64_t round) {

@@ -332,12 +332,7 @@ void ProgramThread::exchange_news(std::uint64_t round) {
         memory_.learn(NodeId{from}, world_.mail(from, self).front());
         world_.mail(from, self).pop_front();
     }
-    if ((phase_ + world_.in_place_from) % 3 == 0) {
-        memory_.acquire_in_place(reinterpret_cast<const void*>(world_.blocks[0]),
-                                 step_blocks * page_bytes);
-    } else {
-        memory_.acquire(Others::stopped);
-    }
+    memory_.acquire(Others::stopped);
     memory_.everyone_knows();
     if (world_.seed / 7 % 2 == 1) memory_.bring_expected();
 }

@@ -31,6 +31,7 @@ ClusterOptions StepWorld::draw_options() {
     options.memory.race = dsm::MemoryOptions::Race::off;
     options.memory.lease = one_of(2, 10);
     options.memory.vain_max = static_cast<std::uint8_t>(one_of(1, 4));
+    options.memory.follow_all = seed / 64 % 3 == 0;
     options.memory.asks_every = seed / 32 % 2 == 0 ? dsm::MemoryOptions::never_asks : 1 + seed % 3;
     options.engine.as_mprotect = random.happens(40);
     options.engine.forgotten = options.engine.as_mprotect ? 0 : one_of(0, 100);
@@ -125,7 +126,6 @@ void StepWorld::draw_program() {
     }
     flags_from = below(step_blocks);
     flags_behind = 1 + below(step_blocks - 1);
-    in_place_from = below(3);
     sent.resize(threads);
     gates.resize(nodes());
     in_atomic = std::make_unique<bool[]>(std::size_t{nodes()} * step_words);

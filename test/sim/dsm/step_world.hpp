@@ -70,8 +70,6 @@ struct StepWorld {
     std::uint32_t first_writer = 0;      ///< of StepShape::first_use,
     std::uint32_t releases_percent = 0;  ///< and how much of it are releases and flushes
     std::uint32_t flags_from = 0, flags_behind = 0;
-    std::uint32_t in_place_from =
-        0;  ///< every third phase ends with an acquire in place: this says which
 
     std::array<std::uint64_t, step_words> right{};
     std::vector<std::uint64_t> sent;  ///< by each thread

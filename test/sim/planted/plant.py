@@ -68,7 +68,16 @@ BUGS = {
           "    if (!own && (clock.told < learned.told || clock.needed < learned.needed)) {\n")],
     ),
     # A lock from behind a meeting tells nothing of it to a node that is still there.
-    "left_out_at_meeting": ("src/dsm/news/known_news.cpp", [("    left_out_wts_ = newest_wts_;\n", "")]),
+    "left_out_at_meeting": (
+        "src/dsm/news/known_news.cpp", [("            last.left_out = newest_wts_;\n", "")]),
+    # What a meeting told is not told again to who is still there.
+    "not_told_again": (
+        "src/dsm/news/known_news.cpp",
+        [("    for (const Notice& notice : again) tell(notice);\n",
+          "    for (const Notice& notice : again.first(0)) tell(notice);\n")]),
+    # What a meeting told counts as known to all before all are seen to be past it.
+    "not_told_again_too_early": (
+        "src/dsm/news/known_news.cpp", [("    if (sequence < last_meeting_.up_to) return;\n", "")]),
     # A node that gives a lock back with nothing published wipes out which nodes have read the version.
     "trace_of_readers_lost": (
         "src/dsm/block/block_lock.cpp",
@@ -87,13 +96,10 @@ BUGS = {
         ],
     ),
     # What an acquire leaves accessible is not brought up to date.
-    "kept_block_not_rebased": (
+    "followed_block_not_rebased": (
         ENGINE + "node_acquire.cpp",
-        [
-            ("    if (entry.pins > 0 || acquire_.keeps(block)) return put_off(block);\n",
-             "    if (acquire_.keeps(block)) return entry.latch.unlock();\n"
-             "    if (entry.pins > 0) return put_off(block);\n"),
-        ],
+        [("        count(&PlaceCounters::followed);\n        return put_off(block);\n",
+          "        count(&PlaceCounters::followed);\n        return entry.latch.unlock();\n")],
     ),
     # Unmerged bytes that write tracking does not announce are not remembered.
     "unmerged_flag_lost": (
@@ -496,13 +502,14 @@ BUGS |= ACP | EXCLUSIVE | OPENMP | TWINS | OBJECTS
 # The scenario of sim_explore_all that finds it soonest.
 EXPLORED = {
     "left_out_at_meeting": "lock_from_behind_meeting",
+    "not_told_again": "lock_with_what_the_meeting_told",
+    "carried_for_any_notice": "merges_carried",
     "held_back_mapped": "held_back_and_fault",
     "atomics_not_noted": "write_beside_atomic",
     "notice_older_than_min_wts": "three_nodes_one_notice",
     "release_before_acquire_ends": "write_and_acquire",
     "busy_link_shortened": "three_nodes",
     "pinned_block_not_rebased": "stack",
-    "kept_block_not_rebased": "fork",
     "unmerged_flag_lost": "unmerged",
     "release_of_another_thread": "two_threads",
     "fetch_overtaken_by_acquire": "fetch_and_acquire",

@@ -21,4 +21,17 @@ TWINS = {
         [("        if (write) let_writes(block);\n        until_acquired(block, [&] { return pin_block",
           "        until_acquired(block, [&] { return pin_block")],
     ),
+    # What came along with an older notice is taken for what a newer one tells of.
+    "carried_for_any_notice": (
+        "src/dsm/block/carried_lines.cpp",
+        [("slot.wts != wts.value) return", "slot.wts > wts.value) return")]),
+    # What came along with a notice is put onto whatever version is here.
+    "carried_onto_any_version": (
+        "src/dsm/block/carried_lines.cpp",
+        [("    if (std::ranges::find(slot.bases, base) ==", "    if (base == 0 && std::ranges::find(slot.bases, base) ==")]),
+    # Of what changed since older versions only the newest is carried.
+    "carried_without_older_lines": (
+        "src/dsm/block/public_copies.cpp",
+        [("        made.lines = since.lines;  // all of the newer bases', too\n",
+          "        if (i == 0) made.lines = since.lines;\n")]),
 }
