@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "base/address_hint.hpp"
@@ -131,10 +132,12 @@ Error cannot(const std::string& path, const char* what) {
                                         ". Name another file: hiroba run --record FILE"};
 }
 
-std::uint32_t own_cores() noexcept {
+void note_processors(RecordFileHead& head) noexcept {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
-    return static_cast<std::uint32_t>(CPU_COUNT(&set));
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+    head.cores = static_cast<std::uint32_t>(CPU_COUNT(&set));
+    for (unsigned i = 0; i < 64 * std::size(head.processors); ++i)
+        if (CPU_ISSET(i, &set)) head.processors[i / 64] |= std::uint64_t{1} << i % 64;
 }
 
 /// Writes where this process has mapped what, for the names of addresses.
@@ -191,7 +194,7 @@ Result<void> start_recording(const char* path, std::uint64_t bytes_max, std::uin
     head.rank = rank;
     head.nodes = nodes;
     head.threads = threads;
-    head.cores = own_cores();
+    note_processors(head);
     head.chunks_max = chunks_max;
     head.host = host_number(head.host_name);
     head.ticks = record_ticks();

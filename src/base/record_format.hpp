@@ -98,6 +98,7 @@ struct RecordFileHead {
     std::uint64_t host;                              ///< the same for nodes of one host
     std::uint64_t lost;                              ///< records that found no room
     char host_name[64];
+    std::uint64_t processors[4];  ///< which of the host's first 256 the node may use; bits
 };
 static_assert(sizeof(RecordFileHead) <= record_head_bytes);
 

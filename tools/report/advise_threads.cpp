@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <numeric>
 
 #include "base/sync_place.hpp"
@@ -114,15 +116,24 @@ private:
 
     /// More threads than cores: they wait for their turn, at each meeting.
     void look_at_cores() {
-        std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> hosts;  // threads, cores
+        struct Host {
+            std::uint32_t threads = 0, cores = 0;
+            std::array<std::uint64_t, 4> processors{};
+        };
+        std::map<std::string, Host> hosts;
         for (const RecordedNode& node : analysis_.recording->nodes) {
             if (!node.is_there || node.cores == 0) continue;
-            auto& [threads, cores] = hosts[node.host];
-            threads += analysis_.recording->job.threads;
-            cores = std::max(cores, node.cores);
+            Host& host = hosts[node.host];
+            host.threads += analysis_.recording->job.threads;
+            std::uint32_t together = 0;  // nodes may be bound to a processor each
+            for (std::size_t i = 0; i < host.processors.size(); ++i) {
+                host.processors[i] |= node.processors[i];
+                together += static_cast<std::uint32_t>(std::popcount(host.processors[i]));
+            }
+            host.cores = std::max({host.cores, node.cores, together});
         }
         for (const auto& [host, counts] : hosts) {
-            const auto [wanted, cores] = counts;
+            const std::uint32_t wanted = counts.threads, cores = counts.cores;
             if (wanted <= cores) continue;
             const std::int64_t computing = analysis_.all[0];
             const auto vain = static_cast<std::int64_t>(static_cast<double>(analysis_.wall_ns) *

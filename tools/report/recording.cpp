@@ -317,7 +317,8 @@ Recording decode(const Archive& archive, Extent extent) {
         if (bytes.empty()) continue;
         readers.emplace_back(rank, bytes, recording, places);
         const RecordFileHead& head = readers.back().head();
-        recording.nodes[rank] = {true, head.host_name, head.host, head.cores, head.lost};
+        recording.nodes[rank] = {true,       head.host_name, head.host,
+                                 head.cores, head.lost,      std::to_array(head.processors)};
         if (head.block_bytes >= 64 && head.block_bytes <= (1u << 20))
             recording.block_bytes = head.block_bytes;
         hosts[rank] = host_numbers.try_emplace(head.host, host_numbers.size()).first->second;

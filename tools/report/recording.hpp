@@ -4,6 +4,7 @@
 // counted, and nothing is believed that would lead beyond the file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ struct RecordedNode {
     std::string host;
     std::uint64_t host_number = 0;
     std::uint32_t cores = 0;
-    std::uint64_t lost = 0;  ///< records that found no room
+    std::uint64_t lost = 0;                     ///< records that found no room
+    std::array<std::uint64_t, 4> processors{};  ///< bits; none: an older recording
 };
 
 struct Recording {

@@ -30,11 +30,16 @@ public:
         head_.nodes = nodes;
         head_.threads = 1;
         head_.cores = 8;
+        head_.processors[0] = 0xff;
         head_.block_bytes = 4096;
         head_.monotonic_ns = 1'000'000;
         head_.realtime_ns = 5'000'000;
         head_.host = 1;
         std::strcpy(head_.host_name, "here");
+    }
+    void bind_to(unsigned processor) {
+        head_.cores = 1;
+        head_.processors[0] = std::uint64_t{1} << processor;
     }
     /// Another host, whose clocks are ahead by so much.
     void move_to_host(std::uint64_t host, std::uint64_t ticks_ahead) {
@@ -106,8 +111,10 @@ protected:
     }
     /// Two nodes, a region of 100 us with a barrier in it, for which node 1 is late. Or node 0
     /// comes later than it had to, since it had no processor.
-    void write_a_run(std::uint64_t first_at = 40) {
+    /// @param processors  that the nodes are bound to; none: they are not
+    void write_a_run(std::uint64_t first_at = 40, std::vector<unsigned> processors = {}) {
         WrittenNode first(0), second(1);
+        if (!processors.empty()) first.bind_to(processors[0]), second.bind_to(processors[1]);
         first.add(0, RecordKind::member, 0);
         first.add(0, RecordKind::program, 1);
         first.span(10, 20, RecordKind::fork, 1);
@@ -210,6 +217,16 @@ std::vector<std::string> illnesses_of(const Recording& recording) {
     std::vector<std::string> found;
     for (const Advice& each : analyse(recording).advice) found.push_back(each.illness);
     return found;
+}
+
+TEST_F(Report, counts_the_processors_that_nodes_of_a_host_are_bound_to) {
+    const auto is_crowded = [&](unsigned second) {
+        write_a_run(40, {0, second});
+        const auto found = illnesses_of(recording());
+        return std::ranges::find(found, "more threads than cores") != found.end();
+    };
+    EXPECT_FALSE(is_crowded(1));
+    EXPECT_TRUE(is_crowded(0));
 }
 
 class RegionReport : public Report {
