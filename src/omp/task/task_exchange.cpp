@@ -32,11 +32,14 @@ constexpr std::uint64_t told_late_max_ns = 1'000'000;
 using net::Urgency;
 using Kind = TaskMailHeader::Kind;
 
-/// Whether the mail brings tasks from behind a barrier at which this node still is. Reports do not:
-/// no node passes a barrier before the tasks made ahead of it are over.
-bool is_early(const TaskInbox::Mail& mail, std::uint64_t barriers_passed) noexcept {
-    return mail.header.kind == Kind::given && mail.header.count > 0 &&
-           mail.header.barriers > barriers_passed;
+/// Whether the mail is of a region that this node has not begun, as a wish may be of one that has
+/// come there sooner; or brings tasks from behind a barrier at which this node still is. Reports do
+/// not: no node passes a barrier before the tasks made ahead of it are over.
+bool is_early(const TaskInbox::Mail& mail, std::uint64_t region,
+              std::uint64_t barriers_passed) noexcept {
+    return mail.header.region > region ||
+           (mail.header.kind == Kind::given && mail.header.count > 0 &&
+            mail.header.barriers > barriers_passed);
 }
 }  // namespace
 
@@ -88,19 +91,26 @@ void TaskExchange::call_clerk() noexcept {
     if (!clerk_.called.exchange(true)) clerk_.bell.ring();
 }
 
+// A thread that puts a mail off meanwhile finds the new region, or this one finds the mail.
 void TaskExchange::begin_region(std::uint64_t region, std::uint32_t members) noexcept {
-    const std::scoped_lock guard{peers_latch_};
-    region_ = region;
-    members_ = members;
-    current_region_.store(members > 1 ? region : 0, std::memory_order_relaxed);
-    for (Peer& peer : peers_) {
-        peer.asked = Asked::no;
-        peer.wants_any = peer.wants_answer = false;
-        peer.wants.clear();
+    {
+        const std::scoped_lock guard{peers_latch_};
+        members_ = members;
+        current_region_.store(members > 1 ? region : 0, std::memory_order_relaxed);
+        for (Peer& peer : peers_) {
+            peer.asked = Asked::no;
+            peer.wants_any = peer.wants_answer = false;
+            peer.wants.clear();
+        }
+        barriers_passed_.store(0, std::memory_order_relaxed);
+        wanting_.store(0, std::memory_order_relaxed);
+        expects_mail_.store(false, std::memory_order_relaxed);
+        region_.store(region);
     }
-    barriers_passed_.store(0, std::memory_order_relaxed);
-    wanting_.store(0, std::memory_order_relaxed);
-    expects_mail_.store(false, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with read_what_came()
+    if (early_.mails.empty()) return;
+    read_early();
+    call_clerk();
 }
 
 // --- mails ---------------------------------------------------------------------------------------
@@ -178,9 +188,9 @@ void TaskExchange::read_mails() noexcept {
 void TaskExchange::read_what_came() noexcept {
     inbox_.take();
     bool learned = false, puts_off = false, tells = false;
-    const std::uint64_t passed = barriers_passed_.load();
+    const std::uint64_t region = region_.load(), passed = barriers_passed_.load();
     while (const auto mail = inbox_.next()) {
-        if (is_early(*mail, passed)) {
+        if (is_early(*mail, region, passed)) {
             early_.mails.add(mail->from, mail->body);
             puts_off = true;
             continue;
@@ -197,7 +207,7 @@ void TaskExchange::read_what_came() noexcept {
     TaskBook::Cancelled cancelled;
     pool_.with_books([&](TaskBook& book) {
         while (const auto mail = inbox_.next())
-            if (!is_early(*mail, passed)) apply(*mail, book, arguments);
+            if (!is_early(*mail, region, passed)) apply(*mail, book, arguments);
         reports.swap(book.reports());
         std::swap(cancelled, book.cancelled());
     });
@@ -205,8 +215,9 @@ void TaskExchange::read_what_came() noexcept {
     // The thread that has asked may have come upon this one reading, and sleep again.
     if (tells) parts_.endpoint->wake_local();
     if (puts_off) {
-        std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with pass_barrier()
-        if (barriers_passed_.load() != passed) read_early();
+        // Pairs with pass_barrier() and begin_region().
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (barriers_passed_.load() != passed || region_.load() != region) read_early();
     }
     if (!reports.empty()) tell(reports, false);
     if (!cancelled.empty()) tell_cancelled(cancelled);

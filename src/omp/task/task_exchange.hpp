@@ -135,14 +135,15 @@ private:
     TaskInbox inbox_;
     Latch reading_;  ///< held while reading mails, in the order they came
     struct Early {
-        TaskInbox mails;  ///< tasks of nodes that have passed a barrier at which this one still is
-        Latch taking;     ///< held while taking them out
+        TaskInbox
+            mails;     ///< of nodes that have passed a barrier, or begun a region, before this one
+        Latch taking;  ///< held while taking them out
     } early_;
     std::atomic<std::uint64_t> barriers_passed_{0};
 
     Latch peers_latch_;  ///< the next four. Taken within the books' latch, never the other way
     std::vector<Peer> peers_;
-    std::uint64_t region_ = 0;
+    std::atomic<std::uint64_t> region_{0};  ///< begun last; read without it, too
     std::uint32_t members_ = 1;
     std::uint32_t serve_first_ = 0;
     std::atomic<std::uint32_t> wanting_{0};  ///< peers that want something

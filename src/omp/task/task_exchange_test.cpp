@@ -152,6 +152,22 @@ TEST(TasksBehindBarriers, a_task_from_behind_a_barrier_waits_until_its_thief_has
     EXPECT_EQ(thief.memory.learned, 1);
 }
 
+// Node 1 has begun the region and asks, while node 0 is still in the one before.
+TEST(TasksOfTheNextRegion, a_wish_waits_until_its_receiver_has_begun_the_region) {
+    Wire wire{2};
+    dsm::AddressMap map{{.nodes = 2}};
+    TestNode late{wire, map, NodeId{0}}, asking{wire, map, NodeId{1}};
+    for (TestNode* each : {&late, &asking}) ASSERT_TRUE(each->endpoint->connect());
+    asking.pool.exchange()->begin_region(2, 2);
+    asking.pool.exchange()->ask_for({});
+    late.hear_everything();
+    EXPECT_TRUE(late.pool.exchange()->has_work());
+    late.pool.attend();
+    EXPECT_FALSE(late.pool.exchange()->has_work());
+    late.pool.exchange()->begin_region(2, 2);
+    EXPECT_TRUE(late.pool.exchange()->has_work());
+}
+
 // A task that a node does not need itself is handed out all the same.
 TEST_F(GivenAway, a_node_keeps_one_task_for_itself_and_hands_out_the_next) {
     EXPECT_EQ(creator.look_for_any(), nullptr);
