@@ -225,8 +225,6 @@ struct Meeting {
 };
 using Meetings = std::map<std::pair<std::uint64_t, std::uint64_t>, Meeting>;
 
-constexpr std::uint64_t join_number = ~std::uint64_t{0};
-
 Meetings meetings_of(const Recording& recording, const std::vector<std::uint32_t>& hosts,
                      std::uint32_t host) {
     Meetings found;
