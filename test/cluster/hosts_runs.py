@@ -220,11 +220,12 @@ def silent_host(bench):
 def healed_link(bench, seconds=5):
     """A host that the network does not reach for a while, in the middle of a job: nobody notices but
     by the clock."""
+    rounds = "1000"  # so many that the link is cut before the last, on a busy machine, too
     program = bench.compile("stream", STREAM)
-    bare = bench.run([str(program), "60"], OMP_NUM_THREADS="2")
-    job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program), "60"),
+    bare = bench.run([str(program), rounds], OMP_NUM_THREADS="2")
+    job = subprocess.Popen(bench.command(bench.spread(1, 1), "--threads", "1", str(program), rounds),
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=environment(HIROBA_STATS="1"))
+                           env=environment(HIROBA_STATS="1", HIROBA_REGIONS="spread"))
     try:
         first = job.stdout.readline()
         bench.hosts.cut(1)

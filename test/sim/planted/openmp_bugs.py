@@ -17,12 +17,17 @@ OPENMP = {
     # A node takes tasks from behind a barrier at which its threads still help.
     "task_taken_ahead_of_barrier": (
         "src/omp/task/task_exchange.cpp",
-        [("           mail.header.barriers > barriers_passed;", "           mail.header.barriers > barriers_passed + 1;")],
+        [("mail.header.barriers > barriers_passed);", "mail.header.barriers > barriers_passed + 1);")],
     ),
     # Tasks that wait for the end of a barrier are left there.
     "task_left_behind_barrier": (
         "src/omp/task/task_exchange.cpp",
         [("    if (!early_.mails.empty()) read_early();\n", "    if (early_.mails.empty()) read_early();\n")],
+    ),
+    # A wish that comes before its receiver has begun the region is dropped.
+    "wish_of_next_region_dropped": (
+        "src/omp/task/task_exchange.cpp",
+        [("    return mail.header.region > region ||", "    return mail.header.region > region + 1 ||")],
     ),
     # Constructs that only some threads came to are left as they are.
     "cancelled_constructs_kept": (
