@@ -573,8 +573,9 @@ def little_comes_with_its_news(bench):
     program = bench.build("steps", STEPS, "-O2", "-fopenmp")
     status, out, err = bench.run(program, HIROBA_STATS="1", HIROBA_PROVIDER="udp", HIROBA_REGIONS="spread")
     assert (status, out) == (0, "0 wrong\n"), f"{status} {out!r} {err[-600:]}"
-    carried = re.search(r"^carried((?: +\d+)+)$", err, re.M)
-    assert carried and int(carried.group(1).split()[-1]) >= 20, err[-1500:]
+    regions, carried = ([int(count) for count in re.search(rf"^{name}((?: +\d+)+)$", err, re.M).group(1).split()]
+                        for name in ("parallel_regions", "carried"))
+    assert min(regions) > 0 and carried[-1] >= 20, err[-1500:]
 
 
 CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,

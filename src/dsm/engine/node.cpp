@@ -221,7 +221,7 @@ std::size_t Node::carry_little_changes(MutableBytes news, std::size_t bytes) noe
 std::optional<PublicCopies::Read> Node::take_carried(BlockId block, NodeId from, Timestamp wts,
                                                      std::byte* to) noexcept {
     const BlockEntry& entry = entries_[block];
-    if (entry.state == BlockState::discarded || entry.held_back) return std::nullopt;
+    if (!joins() || entry.state == BlockState::discarded || entry.held_back) return std::nullopt;
     const std::byte* const base = entry.no_twin ? private_copy(block) : nullptr;
     auto put = copies_.put_together(from, block, wts, base, to);
     if (put) count(&PlaceCounters::carried);

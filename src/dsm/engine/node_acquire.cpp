@@ -155,6 +155,7 @@ bool Node::is_followed(BlockId block) noexcept {
 
 // With the latch. Its bytes came along with its notice.
 bool Node::has_come(BlockId block) noexcept {
+    if (!joins()) return false;
     const BlockEntry& entry = entries_[block];
     const std::uint64_t base = copies_.own_wts(block).value + 1;
     return acquire_.follows() && entry.notice_wts != Timestamp{} &&

@@ -64,4 +64,17 @@ inline void write_after_meeting(SmallWorld& world, std::uint32_t thread, Cluster
     world.meet(node);
 }
 
+/// Threads 0 and 1 are of node 0, of which 0 meets; thread 2 is node 1.
+inline void lock_from_behind_meeting(SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+    if (thread == 2) world.write(node, 0, 111);
+    if (thread != 1) world.meet_beside(node);
+    if (thread == 2) world.lock(node, 0), world.unlock(node, 0), world.tell();
+    if (thread != 1) return;
+    world.read(node, 0);
+    world.await_told(1);
+    world.lock(node, 0);
+    world.see_at_least(node, 0, 111);
+    world.unlock(node, 0);
+}
+
 }  // namespace hiroba::sim_test

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bugs of twins that are made at first writes, for plant.py: bug: (file, [(right, wrong), ...])."""
+"""Bugs of twins that are made at first writes, and of what comes with notices, for plant.py: bug: (file, [(right, wrong), ...])."""
 
 FILE = "src/dsm/engine/node_twins.cpp"
 
