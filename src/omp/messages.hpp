@@ -13,7 +13,7 @@ using net::MessageKind;
 
 /// Fork, barrier, join.
 inline constexpr MessageKind team_news = kind_after(dsm::message::last);
-/// The program is over.
+/// The program is over: so node 0 tells, others answer that they rest, and all leave.
 inline constexpr MessageKind quit = kind_after(team_news);
 /// The sender has cancelled a region or a worksharing construct.
 inline constexpr MessageKind cancelled = kind_after(quit);

@@ -28,6 +28,8 @@ using net::kick::TreeNode;
 constexpr std::uint32_t all_to_all_max = net::kick::tree_arity;
 /// Bytes fetched ahead of the struct of its shared variables, which a region reads first.
 constexpr std::size_t data_prefetch_bytes = 256;
+/// Node 0 waits so long for the others at the end of the job; then the launcher ends them.
+constexpr std::uint64_t rest_ns = 500'000'000;
 static_assert(std::is_trivially_copyable_v<Fork>);
 static_assert(JoinTerms::most * sizeof(JoinTerm) <= sizeof(Fork), "a join's mail is no longer");
 }  // namespace
@@ -69,7 +71,21 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
 }
 
 void TeamLink::on_quit(Bytes body) noexcept {
-    if (!body.empty()) pass_quit_on();
+    Ending ending{};
+    HIROBA_INVARIANT(body.size() == sizeof ending, "%lu bytes", body.size());
+    std::memcpy(&ending, body.data(), sizeof ending);
+    if (ending == Ending::rests) {
+        resting_.fetch_add(1);
+        return;
+    }
+    if (ending == Ending::leave) {
+        may_leave_.store(true);
+        return parts_.endpoint->wake_local();
+    }
+    if (ending == Ending::together) {
+        pass_quit_on();
+        leaves_together_.store(true);
+    }
     over_.store(true);
     note_job_over();
     if (in_region_.load()) {
@@ -385,7 +401,10 @@ TeamLink::Called TeamLink::await_fork(Fork* fork, Distraction distraction) noexc
         if (!over_.load()) heap.return_freed_pages();
         if (!is_called() && distraction()) return leave_for(Called::elsewhere);
     }
-    if (!has_come()) return Called::end;
+    if (!has_come()) {
+        if (leaves_together_.load()) rest_until_all_do();
+        return Called::end;
+    }
     in_region_.store(true);
     phase_ = 0;
     receive(parent, Kind::fork, std::as_writable_bytes(std::span(fork, 1)));
@@ -494,19 +513,35 @@ bool TeamLink::finish_barrier(Distraction distraction) noexcept {
 }
 
 void TeamLink::send_quit(bool along_tree) noexcept {
-    if (along_tree) return pass_quit_on();
-    for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
-        if (node != self_)
-            parts_.endpoint->send(NodeId{node}, message::quit, net::Urgency::wake_service, {});
+    if (!along_tree) return tell_others(Ending::at_once);
+    pass_quit_on();
+    const std::uint32_t others = parts_.endpoint->nodes() - 1;
+    parts_.endpoint->wait_until([&] { return resting_.load() == others; }, now_ns() + rest_ns);
+    tell_others(Ending::leave);
+}
+
+// This node may have been asking others for something, and they it, when the end came: whoever left
+// at once would leave the rest waiting.
+void TeamLink::rest_until_all_do() noexcept {
+    tell(0, Ending::rests);
+    parts_.endpoint->wait_until([this] { return may_leave_.load(); }, now_ns() + 2 * rest_ns);
 }
 
 void TeamLink::pass_quit_on() noexcept {
-    constexpr std::byte goes_on{1};
-    const Bytes body{&goes_on, 1};
     const TreeNode here{self_, parts_.endpoint->nodes()};
     for (std::uint32_t branch = 0; branch < here.children(); ++branch)
-        parts_.endpoint->send(NodeId{here.child(branch)}, message::quit, net::Urgency::wake_service,
-                              std::span(&body, 1));
+        tell(here.child(branch), Ending::together);
+}
+
+void TeamLink::tell_others(Ending ending) noexcept {
+    for (std::uint32_t node = 0; node < parts_.endpoint->nodes(); ++node)
+        if (node != self_) tell(node, ending);
+}
+
+void TeamLink::tell(std::uint32_t node, Ending ending) noexcept {
+    const Bytes body = std::as_bytes(std::span(&ending, 1));
+    parts_.endpoint->send(NodeId{node}, message::quit, net::Urgency::wake_service,
+                          std::span(&body, 1));
 }
 
 }  // namespace hiroba::omp

@@ -103,8 +103,8 @@ public:
     /// False: a signal handler of the program waits, or there is a distraction; to be called again.
     /// As finish_barrier(). Nodes of other hosts hear now what the fork would tell them.
     bool join(Distraction distraction) noexcept;
-    /// `along_tree`: each node tells its children, and ends once they have that (abi's job_end.cpp)
-    /// or a moment later; not while a region runs, whose nodes end at once.
+    /// `along_tree`: each node tells its children, and all end together, once none asks another for
+    /// anything, or half a second later; not while a region runs, whose nodes end at once.
     void send_quit(bool along_tree) noexcept;
 
     /// Other nodes: waits for the next region. `handlers`: signal handlers of the program wait;
@@ -180,6 +180,8 @@ public:
 
 private:
     enum class Kind : std::uint32_t { fork, barrier, gather, spread, join, joined };
+    /// What a message of the end says. `rests`: its sender asks nobody for anything more.
+    enum class Ending : std::uint8_t { at_once, together, rests, leave };
     /// Bits of what a mail tells: its region is cancelled; its threads can tell each other apart.
     static constexpr std::uint32_t is_cancelled = 1, is_told_apart = 2;
     struct Header {
@@ -250,6 +252,9 @@ private:
     }
     void on_quit(Bytes body) noexcept;
     void pass_quit_on() noexcept;
+    void rest_until_all_do() noexcept;
+    void tell_others(Ending ending) noexcept;
+    void tell(std::uint32_t node, Ending ending) noexcept;
     void note_job_over() noexcept;
 
     Parts parts_;
@@ -264,6 +269,8 @@ private:
     Cancellation* cancellation_ = nullptr;
     bool cancellable_ = false;
     std::atomic<bool> over_{false}, in_region_{false};
+    std::atomic<bool> leaves_together_{false}, may_leave_{false};
+    std::atomic<std::uint32_t> resting_{0};       ///< node 0: others that have come to the end
     std::atomic<bool> others_never_rest_{false};  ///< on other nodes: node 0 was told so
     bool publishes_elsewhere_ = false;
     std::atomic<std::uint64_t> began_{0}, began_at_ns_{0};
