@@ -35,10 +35,10 @@ int main(void) {
     static int processes[64], threads[64];
 #pragma omp parallel
     {
-        processes[omp_get_thread_num()] = getpid();
-        // The kernel's number: gettid() of main's thread is that of its process.
+        // The kernel's numbers: getpid() is node 0's, and gettid() of main's thread is that of its process.
         char self[64] = {0};
         readlink("/proc/thread-self", self, sizeof self - 1);
+        processes[omp_get_thread_num()] = atoi(self);
         threads[omp_get_thread_num()] = atoi(strrchr(self, '/') + 1);
 #pragma omp barrier
 #pragma omp master

@@ -196,6 +196,8 @@ def all_cases():
         Case("threads.c"),
         Case("threads.c", "regions only"),
         Case("threads.c", "overflow", refused=(139, b"in a thread the program made")),
+        Case("process_number.c"),
+        Case("process_number.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("joins_elsewhere.c"),
         Case("joins_elsewhere.c", environment={"HIROBA_PROVIDER": "udp"}),
         Case("fortran_start.f90", "one", "two words", "three"),

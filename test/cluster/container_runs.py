@@ -34,13 +34,19 @@ TRIED = {"unshare(CLONE_NEWUTS)": EPERM, "syscall(SYS_keyctl, 0, -1, 0)": EPERM,
 PROGRAM = r"""
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+/// The kernel's number: getpid() is node 0's everywhere.
+static int own_process(void) {
+    char text[32] = "";
+    return readlink("/proc/self", text, sizeof text - 1) > 0 ? atoi(text) : -1;
+}
 int main(void) {
     static int process[64];
     static double value[1 << 16];
     double sum = 0;
 #pragma omp parallel
-    process[omp_get_thread_num()] = getpid();
+    process[omp_get_thread_num()] = own_process();
 #pragma omp parallel for
     for (int i = 0; i < 1 << 16; ++i) value[i] = i;
 #pragma omp parallel for reduction(+ : sum)

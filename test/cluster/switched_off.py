@@ -169,6 +169,7 @@ def rows():
         Row("a control group's memory", process_runs.control_group, stub="fits_memory", result=1),
         Row("mappings run out", case("refusals.c mappings"), stub="die_without_memory"),
         Row("threads of the program", case("threads.c"), hide="pthread_create"),
+        Row("the number of the process", case("process_number.c"), hide="getpid"),
         Row("join on another node", case("joins_elsewhere.c"), hide="pthread_join"),
         Row("overflow of such a thread", case("threads.c overflow"), stub="Node::close_guard"),
         Row("overflow names OMP_STACKSIZE", process_runs.stack_overflow,

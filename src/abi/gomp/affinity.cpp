@@ -18,6 +18,7 @@
 
 #include "abi/gomp/queries.hpp"
 #include "abi/gomp/runtime.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/world.hpp"
 #include "base/cpu_list.hpp"
@@ -90,7 +91,7 @@ std::string field_text(char letter) {
         case 'n': return std::to_string(omp_get_thread_num());
         case 'N': return std::to_string(omp_get_num_threads());
         case 'a': return std::to_string(omp_get_ancestor_thread_num(omp_get_level() - 1));
-        case 'P': return std::to_string(getpid());
+        case 'P': return std::to_string(hiroba::abi::process_for_program());
         case 'i': return native_thread_text();
         case 'A': return processors_text();
         case 'H': gethostname(host, sizeof host - 1); return host;

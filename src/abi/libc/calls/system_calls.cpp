@@ -392,7 +392,7 @@ void hand_over(long number) noexcept {
 
 long perform_system_call(long number, const CallArguments& given) noexcept {
     CallArguments arguments = given;
-    name_first_thread(number, arguments.word);
+    name_for_kernel(number, arguments.word);
     if (begins_elsewhere(number, arguments)) return perform_with_whole_paths(number, arguments);
     const Handover handover = handover_by(number, arguments);
     if (handover == Handover::tells || handover == Handover::both) hand_over(number);
@@ -400,6 +400,7 @@ long perform_system_call(long number, const CallArguments& given) noexcept {
     const bool is_told = handover == Handover::is_told || handover == Handover::both;
     if (is_told && result >= 0) hand_over(number);
     take_waiting_letters();
+    if (number == SYS_getpid) return process_for_program();
     return number == SYS_gettid ? number_for_program(static_cast<pid_t>(result)) : result;
 }
 

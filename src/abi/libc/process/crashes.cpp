@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "abi/libc/process/core_memory.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
@@ -42,7 +43,8 @@ constinit std::atomic<bool> over{false};        ///< the launcher has read it, o
 
 /// Sent by the kernel, or by this process to itself. What others send is no crash.
 bool is_own(const siginfo_t& info) noexcept {
-    return info.si_code > 0 || info.si_pid == dsm::kernel_call(SYS_getpid);
+    return info.si_code > 0 || info.si_pid == dsm::kernel_call(SYS_getpid) ||
+           info.si_pid == process_for_program();
 }
 
 /// The registers by their DWARF numbers.

@@ -22,9 +22,31 @@ using dsm::kernel_call;
 // Written before the program's threads run; read by any thread. 0: not on this node.
 constinit std::atomic<pid_t> process{0}, first_thread{0};
 
+// Other nodes: node 0's process and the node's own. Written before the program runs.
+constinit std::atomic<pid_t> program_process{0}, own_process{0};
+
 struct IdCall {
     std::uint16_t number;
     std::uint8_t argument;
+};
+
+/// Calls with a number of a process.
+constexpr IdCall process_rows[] = {
+    {SYS_kill, 0},
+    {SYS_tgkill, 0},
+    {SYS_rt_sigqueueinfo, 0},
+    {SYS_rt_tgsigqueueinfo, 0},
+    {SYS_pidfd_open, 0},
+    {SYS_prlimit64, 0},
+    {SYS_getpgid, 0},
+    {SYS_setpgid, 0},
+    {SYS_getsid, 0},
+    {SYS_process_vm_readv, 0},
+    {SYS_process_vm_writev, 0},
+    {SYS_move_pages, 0},
+    {SYS_migrate_pages, 0},
+    {SYS_kcmp, 0},
+    {SYS_kcmp, 1},
 };
 
 /// Calls with a number of a thread; in some the argument before says of which kind it is.
@@ -52,6 +74,7 @@ constexpr std::size_t numbers = 512;
 constexpr auto has_row = [] {
     std::array<bool, numbers> has{};
     for (const IdCall& row : rows) has[row.number] = true;
+    for (const IdCall& row : process_rows) has[row.number] = true;
     return has;
 }();
 
@@ -72,17 +95,52 @@ bool is_of_libc(const IdCall& row, const long* arguments) noexcept {
     return sends && signal >= first && signal <= last;
 }
 
+/// A number in this row names the process, or a thread of it that this node does not have.
+void name_own_process(long number, const IdCall& row, long* arguments) noexcept {
+    // Relaxed: what is stored before the program runs is there.
+    const pid_t program = program_process.load(std::memory_order_relaxed);
+    if (program == 0 || row.number != number || arguments[row.argument] != program) return;
+    if (!names_another_kind(row, arguments))
+        arguments[row.argument] = own_process.load(std::memory_order_relaxed);
+}
+
 }  // namespace
+
+void learn_program_process(pid_t node_0) noexcept {
+    own_process.store(static_cast<pid_t>(kernel_call(SYS_getpid)));
+    program_process.store(node_0);
+}
+
+pid_t process_for_program() noexcept {
+    const auto own = static_cast<pid_t>(kernel_call(SYS_getpid));
+    // Relaxed: as above.
+    return own == own_process.load(std::memory_order_relaxed)
+               ? program_process.load(std::memory_order_relaxed)
+               : own;
+}
+
+void name_sender_for_program(siginfo_t& info) noexcept {
+    const bool names_sender =
+        info.si_code == SI_USER || info.si_code == SI_TKILL || info.si_code == SI_QUEUE;
+    // Relaxed: as above. 0: node 0, whose number is the program's.
+    const pid_t own = own_process.load(std::memory_order_relaxed);
+    if (names_sender && own != 0 && info.si_pid == own)
+        info.si_pid = program_process.load(std::memory_order_relaxed);
+}
 
 void become_first_thread() noexcept {
     first_thread.store(static_cast<pid_t>(kernel_call(SYS_gettid)));
     process.store(static_cast<pid_t>(kernel_call(SYS_getpid)));
 }
 
-void name_first_thread(long number, long* arguments) noexcept {
+void name_for_kernel(long number, long* arguments) noexcept {
     if (number < 0 || number >= static_cast<long>(numbers) ||
         !has_row[static_cast<std::size_t>(number)])
         return;
+    for (const IdCall& row : process_rows) name_own_process(number, row, arguments);
+    for (const IdCall& row : rows)
+        if (number != SYS_tgkill && number != SYS_rt_tgsigqueueinfo && number != SYS_tkill)
+            name_own_process(number, row, arguments);
     // Relaxed: what is stored before the threads start is there.
     const pid_t known = process.load(std::memory_order_relaxed);
     if (known == 0) return;
@@ -113,6 +171,11 @@ using namespace hiroba::abi;
 
 #pragma GCC visibility push(default)
 extern "C" {
+
+pid_t getpid() noexcept {
+    return HIROBA_CALL_OF_PROGRAM() ? process_for_program()
+                                    : static_cast<pid_t>(hiroba::dsm::kernel_call(SYS_getpid));
+}
 
 pid_t gettid() noexcept {
     const auto own = static_cast<pid_t>(hiroba::dsm::kernel_call(SYS_gettid));

@@ -11,6 +11,7 @@
 
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
@@ -95,20 +96,30 @@ long wait_for_signal(const CallArguments& arguments) noexcept {
 
 using namespace hiroba::abi;
 
+namespace {
+
+// What tgkill() has sent is shown as kill()'s.
+int as_libc_tells(long number, siginfo_t* info) noexcept {
+    if (number > 0 && info != nullptr) {
+        if (info->si_code == SI_TKILL) info->si_code = SI_USER;
+        name_sender_for_program(*info);
+    }
+    return static_cast<int>(number);
+}
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
-// As libc's: what tgkill() has sent is shown as kill()'s.
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
     const long number = call_from(HIROBA_CALLER, SYS_rt_sigtimedwait, set, info, limit, 8);
-    if (number > 0 && info != nullptr && info->si_code == SI_TKILL) info->si_code = SI_USER;
-    return static_cast<int>(number);
+    return as_libc_tells(number, info);
 }
 
 int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
     const long number = call_from(HIROBA_CALLER, SYS_rt_sigtimedwait, set, info, 0, 8);
-    if (number > 0 && info != nullptr && info->si_code == SI_TKILL) info->si_code = SI_USER;
-    return static_cast<int>(number);
+    return as_libc_tells(number, info);
 }
 
 }  // extern "C"

@@ -23,6 +23,7 @@
 
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/process/crashes.hpp"
+#include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/libc/process/signal_masks.hpp"
@@ -126,6 +127,7 @@ void run_handler(Relayed& signal, int number, siginfo_t* info, void* machine) {
     memcpy(&blocked, &wanted.sa_mask, sizeof blocked);
     const bool restarts_calls = (static_cast<unsigned>(wanted.sa_flags) & SA_RESTART) != 0;
     const HandlerScope runs{blocked | dsm::mask_of(number), restarts_calls};
+    name_sender_for_program(*info);
     // Both forms of handler: with one argument the others are ignored.
     call_program(wanted.sa_sigaction, number, info, machine);
     close_again(number, *static_cast<ucontext_t*>(machine));

@@ -371,7 +371,7 @@ siginfo_t sent_to_thread(int number) noexcept {
     siginfo_t info{};
     info.si_signo = number;
     info.si_code = SI_TKILL;
-    info.si_pid = static_cast<pid_t>(kernel_call(SYS_getpid));
+    info.si_pid = process_for_program();
     info.si_uid = static_cast<uid_t>(kernel_call(SYS_getuid));
     return info;
 }
@@ -474,7 +474,7 @@ std::int64_t send_signal_here(const CallArguments& words, const std::byte* info)
     std::memcpy(&given, info, sizeof given);
     if (given.si_signo == cancels) prepare_cancellation();
     CallArguments named{{0, words.word[1], words.word[2]}};
-    name_first_thread(SYS_tgkill, named.word);
+    name_for_kernel(SYS_tgkill, named.word);
     return send_on_this_node(static_cast<pthread_t>(words.word[0]),
                              static_cast<pid_t>(named.word[1]), static_cast<int>(words.word[2]),
                              given);
