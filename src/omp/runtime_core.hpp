@@ -172,6 +172,8 @@ private:
     void start_team(ThreadState& thread, const Fork& fork, std::uint32_t team_size) noexcept;
     void finish_team(ThreadState& thread) noexcept;
     std::uint32_t run_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
+    std::uint32_t run_staying(ThreadState& thread, const Fork& fork, std::uint32_t size) noexcept;
+    void begin_with_members(Fork& fork, std::uint32_t team_size) noexcept;
     Team* start_inner(ThreadState& thread, const Fork& fork, std::uint32_t wanted) noexcept;
     bool is_in_team(const Frame& frame) const noexcept;
     std::uint32_t helpers_allowed(const Frame& frame, std::uint32_t limit) noexcept;

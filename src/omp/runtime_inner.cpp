@@ -134,6 +134,7 @@ Team* RuntimeCore::start_inner(ThreadState& thread, const Fork& fork,
     }
     Frame* const outer = thread.frame;
     team->fork = fork;
+    if (fork.stays) begin_with_members(team->fork, size);
     team->fork.leader = inheritance();
     team->fork.place = {0, size, outer->place.level + 1, outer->place.active_level + 1};
     plan_to_show(team->fork, thread);

@@ -18,6 +18,7 @@
 #include "omp/runtime_core.hpp"
 #include "omp/task/reductions.hpp"
 #include "omp/team/team_shape.hpp"
+#include "omp/team/told_apart.hpp"
 #include "omp/thread_part.hpp"
 #include "omp/tool/task_observer.hpp"
 
@@ -185,8 +186,7 @@ void RuntimeCore::start_team(ThreadState& thread, const Fork& wanted,
     Team& team = everywhere_;
     Fork& fork = team.fork;
     fork = wanted;
-    leading_.made.begin_region(team_size, pool_of(fork), [this] { return inheritance(); });
-    fork.made = leading_.made;
+    begin_with_members(fork, team_size);
     fork.leader.floating_point = floating_point();
     trace("omp.fork", team_size, team.sequence);
     fork.place = {0, team_size, outer.place.level + 1, outer.place.active_level + 1};
@@ -297,7 +297,7 @@ void RuntimeCore::inherit(ThreadState& thread, const Team& team) noexcept {
     const Fork& fork = team.fork;
     const std::uint32_t number = thread.region.place.thread;
     bool takes = false;
-    if (&team != &everywhere_)
+    if (&team != &everywhere_ && !fork.stays)
         takes = thread.inheritance.help(fork.leader, parts_.inheritance);
     else if (number != 0)
         takes = thread.inheritance.enter(number, fork.made, pool_of(fork),
@@ -356,6 +356,7 @@ void RuntimeCore::join_nodes(ThreadState& thread, bool several) noexcept {
 void RuntimeCore::work(std::uint32_t local_thread) noexcept {
     ThreadState& thread = *threads_[local_thread];
     thread_part().state = &thread;
+    serves_regions = true;
     if (is_recording()) record(RecordKind::member, this_thread().global_thread);
     const auto await_next = [&] {
         if (thread.in_region) record_end(thread);

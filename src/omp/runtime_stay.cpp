@@ -75,6 +75,19 @@ bool RuntimeCore::choose(const void* code, std::uint32_t size, std::uint64_t now
     return leading_.small_regions.choose(code, size, now) == SmallRegions::here;
 }
 
+/// A region that stays has the members that it would have spread: what each has changed it keeps.
+void RuntimeCore::begin_with_members(Fork& fork, std::uint32_t team_size) noexcept {
+    leading_.made.begin_region(team_size, pool_of(fork), [this] { return inheritance(); });
+    fork.made = leading_.made;
+}
+
+std::uint32_t RuntimeCore::run_staying(ThreadState& thread, const Fork& fork,
+                                       std::uint32_t size) noexcept {
+    Fork here = fork;
+    here.stays = true;
+    return run_inner(thread, here, size);
+}
+
 std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
                                         std::uint32_t size) noexcept {
     const Place place = place_of_all();
@@ -83,7 +96,7 @@ std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
     const std::uint64_t begin_ns = now_ns();
     leading_.stayed.begin(begin_ns);
     if (place == Place::here) {
-        const std::uint32_t got = run_inner(thread, fork, size);
+        const std::uint32_t got = run_staying(thread, fork, size);
         leading_.stayed.note(code, now_ns() - begin_ns);
         return got;
     }
@@ -92,7 +105,8 @@ std::uint32_t RuntimeCore::run_measured(ThreadState& thread, const Fork& fork,
     const MemoryEvents before = memory_events();
     thread.waited_ns = 0;
     thread.is_timed = !stays;
-    const std::uint32_t got = stays ? run_inner(thread, fork, size) : run_team(thread, fork, size);
+    const std::uint32_t got =
+        stays ? run_staying(thread, fork, size) : run_team(thread, fork, size);
     thread.is_timed = false;
     leading_.end_ns = now_ns();
     leading_.events = memory_events();

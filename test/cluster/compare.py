@@ -308,7 +308,7 @@ def clang_cases():
         Case("clang_threadprivate.c"),
         Case("clang_threadprivate.c", flags=["-fnoopenmp-use-tls"]),
         Case("clang_threadprivate.c", flags=["-femulated-tls"]),
-        Case("own_to_threads.c", flags=["-D_GNU_SOURCE", "-DKIND=tls", "-femulated-tls"], moves=False,
+        Case("own_to_threads.c", flags=["-D_GNU_SOURCE", "-DKIND=tls", "-femulated-tls"],
              environment={"HIROBA_REGIONS": "turns"}),
         Case("clang_target.c"),
         Case("clang_target.c", flags=["-fopenmp-targets=x86_64-pc-linux-gnu"]),
@@ -346,21 +346,24 @@ def flang_cases():
 
 
 # What threads may keep from region to region (programs/own_to_threads.c): regions move, never move, or no longer once
-# it is seen.
+# it is seen, whether the region where that happens is spread or not.
 KEPT_ANYWHERE = ["mutex", "rwlock", "omp_lock", "number", "descriptor", "stream", "directory", "events", "sockets", "mapping",
                  "heap", "semaphore", "random", "icv"]
-KEPT_BY_THREADS = ["tls", "key", "gettid", "syscall", "mask", "stack", "name", "cancelling", "locale", "rounding", "context",
-                   "file_lock"]
-SEEN_TO_BE_KEPT = ["sse", "sse_of_one", "x87", "recursive", "checked", "thread", "child"]
+KEPT_BY_THREADS = ["tls"]
+SEEN_TO_BE_KEPT = ["sse", "sse_of_one", "x87", "recursive", "checked", "thread", "child", "key", "self", "gettid", "syscall",
+                   "mask", "stack", "stack_bounds", "name", "cancelling", "locale", "rounding", "context", "file_lock"]
+SEEN_IN_LIBRARY = ["library", "address"]
 
 
 def kinds_of_own():
-    def case(kind, moves):
-        return Case("own_to_threads.c", flags=["-D_GNU_SOURCE", "-DKIND=" + kind, "-Wl,--no-as-needed", "-lm"], moves=moves,
-                    environment={"HIROBA_REGIONS": "turns"})
+    def case(kind, moves, *arguments, library=None):
+        return Case("own_to_threads.c", *arguments, flags=["-D_GNU_SOURCE", "-DKIND=" + kind, "-Wl,--no-as-needed", "-lm"], moves=moves,
+                    environment={"HIROBA_REGIONS": "turns"}, library=library)
 
     return ([case(kind, True) for kind in KEPT_ANYWHERE] + [case(kind, False) for kind in KEPT_BY_THREADS] +
-            [case(kind, None) for kind in SEEN_TO_BE_KEPT] +
+            [case(kind, None, *plain) for kind in SEEN_TO_BE_KEPT for plain in ((), ("8",))] +
+            [case(kind, None, *plain, library=("own_to_threads_library.c", "gcc"))
+             for kind in SEEN_IN_LIBRARY for plain in ((), ("8",))] +
             [Case("own_to_threads.f90", kind, environment={"HIROBA_REGIONS": "turns"}) for kind in ("numbers", "units")])
 
 

@@ -250,8 +250,8 @@ bool has_code_of_program_objects(std::string_view path) noexcept {
     return std::ranges::find(stems, stem_of(path)) != std::end(stems);
 }
 
-bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
-                      std::span<const std::string_view> names) noexcept {
+bool has_relocation(std::uintptr_t bias, std::uintptr_t dynamic,
+                    bool (*wanted)(const Relocation& relocation)) noexcept {
     const auto* const symbols =
         reinterpret_cast<const ElfW(Sym)*>(pointer_in(bias, dynamic, DT_SYMTAB));
     const auto* const strings = reinterpret_cast<const char*>(pointer_in(bias, dynamic, DT_STRTAB));
@@ -270,8 +270,8 @@ bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
         if (begin == nullptr) continue;
         for (const ElfW(Rela) & each : std::span(begin, bytes / sizeof *begin)) {
             const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(each.r_info)];
-            if (symbol.st_shndx == SHN_UNDEF &&
-                std::ranges::find(names, std::string_view{strings + symbol.st_name}) != names.end())
+            const bool elsewhere = symbol.st_shndx == SHN_UNDEF;
+            if (wanted({ELF64_R_TYPE(each.r_info), elsewhere ? strings + symbol.st_name : ""}))
                 return true;
         }
     }

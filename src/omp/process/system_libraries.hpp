@@ -40,8 +40,13 @@ bool defines_symbol(std::uintptr_t bias, std::uintptr_t dynamic, std::string_vie
 /// does not. Thread: any; no allocation and no lock: malloc asks.
 void* find_in_libc(std::string_view name) noexcept;
 
-/// Whether it asks others for one of `names`.
-bool needs_any_symbol(std::uintptr_t bias, std::uintptr_t dynamic,
-                      std::span<const std::string_view> names) noexcept;
+/// What the loader has filled in for an object.
+struct Relocation {
+    std::uint64_t type;   ///< R_X86_64_...
+    std::string_view of;  ///< what it asks others for; empty: something of its own
+};
+/// Whether an object has a relocation that `wanted` says is.
+bool has_relocation(std::uintptr_t bias, std::uintptr_t dynamic,
+                    bool (*wanted)(const Relocation& relocation)) noexcept;
 
 }  // namespace hiroba::omp

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "omp/process/threads_apart.hpp"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -9,70 +11,41 @@
 namespace hiroba::omp {
 namespace {
 
-// By syscall() a program asks for its thread's number, too.
-constexpr std::string_view functions[] = {"pthread_self",
-                                          "thrd_current",
-                                          "gettid",
-                                          "syscall",
-                                          "pthread_key_create",
-                                          "pthread_setspecific",
-                                          "tss_create",
-                                          "tss_set",
-                                          "uselocale",
-                                          "__uselocale",
-                                          "pthread_sigmask",
-                                          "sigprocmask",
-                                          "sigaltstack",
-                                          "sigblock",
-                                          "sigsetmask",
-                                          "sighold",
-                                          "sigrelse",
-                                          "sigset",
-                                          "pthread_setcancelstate",
-                                          "pthread_setcanceltype",
-                                          "pthread_getattr_np",
-                                          "pthread_mutexattr_setrobust",
-                                          "getcontext",
-                                          "swapcontext",
-                                          "make_fcontext",
-                                          "jump_fcontext",
-                                          "flockfile",
-                                          "ftrylockfile",
-                                          "unshare",
-                                          "setns",
-                                          "setfsuid",
-                                          "setfsgid",
-                                          "capset",
-                                          "ioprio_set",
-                                          "pkey_set",
-                                          "__rseq_offset",
-                                          "pthread_setaffinity_np",
-                                          "sched_setaffinity",
-                                          "pthread_setschedparam",
-                                          "pthread_setschedprio",
-                                          "sched_setscheduler",
-                                          "sched_setparam",
-                                          "sched_setattr",
-                                          "pthread_setname_np",
-                                          "setpriority",
-                                          "nice",
-                                          "prctl",
-                                          "fesetround",
-                                          "fesetenv",
-                                          "feupdateenv",
-                                          "feholdexcept",
-                                          "feenableexcept",
-                                          "fedisableexcept",
-                                          "__kmpc_threadprivate",
-                                          "__kmpc_threadprivate_cached",
-                                          "__emutls_get_address"};
+// What a thread keeps by others is seen when it happens (abi/libc/threads/kept_by_threads.hpp).
+constexpr std::string_view functions[] = {
+    "make_fcontext", "jump_fcontext", "pthread_mutexattr_setrobust",
+    "sigblock",      "sigsetmask",    "sighold",
+    "sigrelse",      "sigset",        "setfsuid",
+    "setfsgid",      "capset",        "ioprio_set",
+    "sched_setattr", "pkey_set",      "__rseq_offset"};
+
+// std::call_once() hands its function over in these, and is done with them when it returns.
+constexpr std::string_view of_call_once[] = {"_ZSt11__once_call", "_ZSt15__once_callable"};
+
+bool asks_unseen(const Relocation& relocation) noexcept {
+    return std::ranges::find(functions, relocation.of) != std::end(functions);
+}
+
+/// Data of threads that are reached by an offset from the thread's descriptor, not by a call of
+/// __tls_get_addr().
+bool reaches_data_of_threads(const Relocation& relocation) noexcept {
+    const bool unseen = relocation.type == R_X86_64_TPOFF64 || relocation.type == R_X86_64_TLSDESC;
+    return unseen && std::ranges::find(of_call_once, relocation.of) == std::end(of_call_once);
+}
+
+bool keeps_unseen(const LoadedObject& object) noexcept {
+    // The program itself reaches its own data without any relocation.
+    if (object.kind == LoadedObject::Kind::program && object.tls_module != 0) return true;
+    return has_relocation(object.bias, object.dynamic, [](const Relocation& relocation) {
+        return asks_unseen(relocation) || reaches_data_of_threads(relocation);
+    });
+}
 
 }  // namespace
 
 bool tell_threads_apart(const std::vector<LoadedObject>& objects) noexcept {
     return std::ranges::any_of(objects, [](const LoadedObject& object) {
-        return object.is_global() &&
-               (object.tls_module != 0 || needs_any_symbol(object.bias, object.dynamic, functions));
+        return object.is_global() && keeps_unseen(object);
     });
 }
 

@@ -8,9 +8,9 @@
 
 namespace hiroba::omp {
 
-/// Whether an object whose state is the program's has data that each thread has for itself, or asks
-/// libc or a compiler's runtime for what they keep of each: data by key, its number, its mask. A
-/// thread of one number must then be the same from region to region.
+/// Whether an object whose state is the program's may use data that each thread has for itself, or
+/// what the system keeps of each, without a call that is noted when it is made. A thread of one
+/// number must then be the same from region to region.
 bool tell_threads_apart(const std::vector<LoadedObject>& objects) noexcept;
 
 }  // namespace hiroba::omp

@@ -37,30 +37,32 @@ TEST(ThreadsApart, plain_code_does_not) {
              "int work(int n) { puts(\"\"); free(malloc(n)); return n; }"));
 }
 
-TEST(ThreadsApart, data_of_threads_do) {
-    EXPECT_TRUE(does("__thread int own; int* work(void) { return &own; }"));
-}
-
-TEST(ThreadsApart, emulated_data_of_threads_do) {
+TEST(ThreadsApart, data_of_threads_do_where_no_call_leads_to_them) {
+    EXPECT_FALSE(does("__thread int own; int* work(void) { return &own; }"));
     EXPECT_TRUE(
-        does("void* __emutls_get_address(void*); void* control[4];"
-             "int* work(void) { return __emutls_get_address(control); }"));
+        does("__thread int own; int* work(void) { return &own; }", "-ftls-model=initial-exec"));
+    EXPECT_TRUE(does("__thread int own; int* work(void) { return &own; }",
+                     "-mtls-dialect=gnu2 -Wl,-z,now"));
 }
 
-TEST(ThreadsApart, whoever_asks_for_its_thread_does) {
-    for (const char* const call : {"pthread_self()", "syscall(186)", "pthread_key_create(0, 0)"})
-        EXPECT_TRUE(does(std::string{"long work(void) { return (long)"} + call + "; }")) << call;
+TEST(ThreadsApart, whoever_asks_without_a_note_does) {
+    EXPECT_TRUE(does("long work(void) { return sigset(0, 0); }"));
     for (const char* const flags : {"-fno-plt", "-Wl,-z,now", "-Wl,--hash-style=sysv"})
-        EXPECT_TRUE(does("long work(void) { return gettid(); }", flags)) << flags;
+        EXPECT_TRUE(does("long work(void) { return capset(0, 0); }", flags)) << flags;
+}
+
+TEST(ThreadsApart, what_is_noted_when_it_happens_does_not) {
+    for (const char* const call : {"pthread_self()", "syscall(186)", "pthread_key_create(0, 0)"})
+        EXPECT_FALSE(does(std::string{"long work(void) { return (long)"} + call + "; }")) << call;
 }
 
 // As a pointer to a function, too.
 TEST(ThreadsApart, whoever_has_its_address_does) {
-    EXPECT_TRUE(does("long pthread_self(void); long (*ask)(void) = pthread_self;"));
+    EXPECT_TRUE(does("long setfsuid(void); long (*ask)(void) = setfsuid;"));
 }
 
 TEST(ThreadsApart, who_has_its_own_function_of_that_name_does_not) {
-    EXPECT_FALSE(does("long gettid(void) { return 7; } long work(void) { return gettid(); }"));
+    EXPECT_FALSE(does("long capset(void) { return 7; } long work(void) { return capset(); }"));
 }
 
 TEST(ThreadsApart, the_systems_libraries_do_not_count) {

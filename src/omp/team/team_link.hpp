@@ -51,6 +51,7 @@ struct Fork {
     ProcessState process;  ///< what the members' processes must be like
     Inheritance leader;    ///< of a team inside a region: what its helpers have from their leader
     MadeThreads made;      ///< the spread team's threads, as they would be alone
+    bool stays = false;    ///< it would be spread, and runs here (runtime_stay.cpp)
     bool shows_affinity = false;  ///< its threads show where they run, whatever they have shown
 };
 

@@ -14,6 +14,15 @@ namespace hiroba::omp {
 /// reset.
 inline std::atomic<bool> program_tells_threads_apart{false};
 
+/// The calling thread runs nothing of the program but regions and their tasks: it is no leader,
+/// which is the same thread wherever its regions run.
+inline constinit thread_local bool serves_regions = false;
+
+/// The calling thread has, or has asked for, something that another of its number would not have.
+inline void note_kept_by_thread() noexcept {
+    if (serves_regions) program_tells_threads_apart.store(true, std::memory_order_relaxed);
+}
+
 /// Locks which the calling thread holds, and which know by whom they are held.
 inline constinit thread_local std::uint32_t owned_locks = 0;
 

@@ -63,6 +63,10 @@ enum { rounds = 30, most = 64 };
 #define KIND_random 31
 #define KIND_icv 32
 #define KIND_child 33
+#define KIND_library 34
+#define KIND_address 35
+#define KIND_self 36
+#define KIND_stack_bounds 37
 
 #if IS(KIND) == KIND_tls
 static __thread int own;
@@ -82,6 +86,37 @@ static int kept(int me) { return own[me] == gettid(); }
 static long own[most];
 static void keep(int me) { own[me] = syscall(SYS_gettid); }
 static int kept(int me) { return own[me] == syscall(SYS_gettid); }
+#elif IS(KIND) == KIND_self
+static pthread_t own[most];
+static void keep(int me) { own[me] = pthread_self(); }
+static int kept(int me) { return pthread_equal(own[me], pthread_self()); }
+#elif IS(KIND) == KIND_stack_bounds
+static void* own[most];
+static void* stack_of_this_thread(void) {
+    pthread_attr_t attributes;
+    void* at;
+    size_t bytes;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &at, &bytes);
+    pthread_attr_destroy(&attributes);
+    return at;
+}
+static void keep(int me) { own[me] = stack_of_this_thread(); }
+static int kept(int me) { return own[me] == stack_of_this_thread(); }
+#elif IS(KIND) == KIND_library
+long* own_in_library(void);
+static void keep(int me) { *own_in_library() = me + 1; }
+static int kept(int me) { return *own_in_library() == me + 1; }
+#elif IS(KIND) == KIND_address
+// Others add up what each thread counts; nobody has written anything when its place is told.
+long* own_in_library(void);
+static long* own[most];
+static long counted[most];
+static void keep(int me) { own[me] = own_in_library(); }
+static int kept(int me) {
+    ++*own_in_library();
+    return own[me] == own_in_library() && *own[me] == ++counted[me];
+}
 #elif IS(KIND) == KIND_mask
 static void keep(int me) {
     sigset_t set;
@@ -367,12 +402,18 @@ static void behind(int threads) { (void)threads; }
      IS(KIND) == KIND_mutex || IS(KIND) == KIND_rwlock || IS(KIND) == KIND_omp_lock || \
      IS(KIND) == KIND_semaphore || IS(KIND) == KIND_random)
 
-int main(void) {
+int main(int argc, char** argv) {
     int wrong = 0;
     const int threads = omp_get_max_threads();
 #if HAS_BEFORE
     before();
 #endif
+    // Regions by which nothing is kept may move before; by their count the next is spread or not.
+    const int plain = argc > 1 ? atoi(argv[1]) : 0;
+    for (int round = 0; round < plain; ++round) {
+#pragma omp parallel num_threads(threads) reduction(+ : wrong)
+        wrong += omp_get_thread_num() >= threads;
+    }
 #pragma omp parallel num_threads(threads)
     keep(omp_get_thread_num());
     for (int round = 0; round < rounds; ++round) {

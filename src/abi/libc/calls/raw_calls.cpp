@@ -14,6 +14,7 @@
 #include "abi/libc/memory/memory_calls.hpp"
 #include "abi/libc/real.hpp"
 #include "abi/libc/sync/futexes.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 
 HIROBA_REAL(syscall);
 
@@ -40,6 +41,7 @@ long syscall(long number, ...) noexcept {
     long a[6];
     for (long& word : a) word = va_arg(list, long);
     va_end(list);
+    if (number != SYS_futex) note_kept_by_caller(HIROBA_CALLER);  // by its own number, say
     if (HIROBA_CALL_OF_PROGRAM()) {
         if (is_global_futex(number, a)) return as_libc(perform_futex(number, a));
         if (is_system_wait(number, a, HIROBA_CALLER)) return as_libc(perform_system_wait(a));

@@ -9,6 +9,7 @@
 #include "abi/libc/files/foreign_streams.hpp"
 #include "abi/libc/files/whole_output.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/world.hpp"
 
 HIROBA_REAL(flockfile);
@@ -34,6 +35,7 @@ extern "C" {
 
 void flockfile(FILE* stream) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_flockfile(stream);
+    note_kept_by_caller(__builtin_return_address(0));
     world()->sync->lock_mutex(key_of(stream), MutexType::recursive, {});
     FILE* const here = near(stream);
     real_flockfile(here);
@@ -42,6 +44,7 @@ void flockfile(FILE* stream) noexcept {
 
 int ftrylockfile(FILE* stream) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_ftrylockfile(stream);
+    note_kept_by_caller(__builtin_return_address(0));
     auto& table = *world()->sync;
     if (table.lock_mutex(key_of(stream), MutexType::recursive, {false}) != SyncOutcome::done)
         return -1;

@@ -11,6 +11,7 @@
 
 #include "abi/libc/handles/twins.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "base/fatal.hpp"
 
 HIROBA_REAL(newlocale);
@@ -185,6 +186,7 @@ void freelocale(locale_t locale) noexcept {
     real_freelocale(locale);
 }
 locale_t uselocale(locale_t locale) noexcept {
+    if (locale != nullptr) note_kept_by_caller(__builtin_return_address(0));
     const locale_t before = real_uselocale(near_locale(locale));
     return is_spread() ? record_of(before) : before;
 }

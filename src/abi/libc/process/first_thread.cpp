@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "abi/libc/calls/system_calls.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -178,6 +179,7 @@ pid_t getpid() noexcept {
 }
 
 pid_t gettid() noexcept {
+    note_kept_by_caller(HIROBA_CALLER);
     const auto own = static_cast<pid_t>(hiroba::dsm::kernel_call(SYS_gettid));
     return HIROBA_CALL_OF_PROGRAM() ? number_for_program(own) : own;
 }

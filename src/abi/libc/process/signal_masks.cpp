@@ -10,6 +10,7 @@
 
 #include "abi/libc/process/signals.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "omp/process/node_threads.hpp"
 
 HIROBA_REAL(sigprocmask);
@@ -111,6 +112,7 @@ extern "C" {
 
 int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_sigprocmask(how, set, old);
+    if (set != nullptr) note_kept_by_thread();
     const int failure = change(how, set, old);
     if (failure == 0) return 0;
     errno = failure;
@@ -119,6 +121,7 @@ int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
 
 int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_pthread_sigmask(how, set, old);
+    if (set != nullptr) note_kept_by_thread();
     return change(how, set, old);
 }
 

@@ -29,6 +29,7 @@
 #include "abi/libc/process/signal_masks.hpp"
 #include "abi/libc/process/thread_signals.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/libc/threads/thread_stacks.hpp"
 #include "abi/world.hpp"
 #include "base/atomic_window.hpp"
@@ -465,6 +466,7 @@ int timer_delete(timer_t timer) noexcept {
 
 int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
     if (!HIROBA_CALL_OF_PROGRAM()) return real_sigaltstack(stack, old);
+    if (stack != nullptr) note_kept_by_thread();
     return set_stack(stack, old);
 }
 

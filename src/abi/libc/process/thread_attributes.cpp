@@ -14,6 +14,7 @@
 
 #include "abi/libc/process/fortran_start.hpp"
 #include "abi/libc/process/signal_masks.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
 #include "base/latch.hpp"
@@ -210,7 +211,10 @@ void note_first_attributes(const sigset_t& mask) noexcept {
     memcpy(&at_start.mask, &mask, sizeof at_start.mask);
 }
 
-void thread_attribute_changed() noexcept { differ.store(true); }
+void thread_attribute_changed() noexcept {
+    note_kept_by_thread();
+    differ.store(true);
+}
 
 const void* attributes_of_this_thread() noexcept {
     const KernelMask mask = program_mask();

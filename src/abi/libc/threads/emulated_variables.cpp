@@ -12,6 +12,7 @@
 
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "base/fatal.hpp"
 
 namespace {
@@ -124,5 +125,6 @@ using namespace hiroba::abi;
 
 #pragma GCC visibility push(default)
 extern "C" void* __emutls_get_address(Description* description) {
+    note_kept_by_caller(__builtin_return_address(0));
     return is_spread() ? address_of(description) : real___emutls_get_address(description);
 }

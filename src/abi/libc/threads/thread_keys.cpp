@@ -18,6 +18,7 @@
 
 #include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/real.hpp"
+#include "abi/libc/threads/kept_by_threads.hpp"
 #include "abi/libc/threads/key_table.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -188,6 +189,7 @@ void* pthread_getspecific(pthread_key_t key) noexcept {
     return row ? value_of(*row) : real_pthread_getspecific(key);
 }
 int pthread_setspecific(pthread_key_t key, const void* value) noexcept {
+    note_kept_by_caller(__builtin_return_address(0));
     const auto row = is_spread() ? row_of_key(key) : std::nullopt;
     return row ? set_value(*row, const_cast<void*>(value)) : real_pthread_setspecific(key, value);
 }
@@ -195,6 +197,7 @@ int pthread_setspecific(pthread_key_t key, const void* value) noexcept {
 /// The names of old programs.
 void* __pthread_getspecific(pthread_key_t key) noexcept { return pthread_getspecific(key); }
 int __pthread_setspecific(pthread_key_t key, const void* value) noexcept {
+    note_kept_by_caller(__builtin_return_address(0));
     return pthread_setspecific(key, value);
 }
 
@@ -204,6 +207,7 @@ int tss_create(tss_t* key, tss_dtor_t destructor) noexcept {
 void tss_delete(tss_t key) noexcept { pthread_key_delete(key); }
 void* tss_get(tss_t key) noexcept { return pthread_getspecific(key); }
 int tss_set(tss_t key, void* value) noexcept {
+    note_kept_by_caller(__builtin_return_address(0));
     return told_by_thread(pthread_setspecific(key, value));
 }
 
