@@ -358,8 +358,9 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
         met = {read.wts, outcome.changed_lines};
         races_.look_at_merge(block, outcome, {ours, twin, theirs}, token.home);
         races_.note_own_changes(block, ours, twin);
-        const bool holds =
-            outcome.foreign ? must_hold_back(block, read.stamp) : entries_[block].held_back;
+        // Also where no byte is foreign: a word that atomics have set and set back tells what came
+        // before them as well.
+        const bool holds = must_hold_back(block, read.stamp);
         if (holds) {
             hold_back(block, ours);
         } else if (outcome.foreign) {
@@ -370,7 +371,7 @@ void Node::merge_with_home(BlockId block, std::optional<LockToken> held, Others 
                    [&](Version next) { copies_.publish(block, result.get(), next, met); });
 }
 
-// Bytes of other nodes that the home had are now in the public copy: a node that reads that must
+// What other nodes made of the home's copy is now in the public one: a node that reads that must
 // acquire their releases. This node cannot wait for those here: the others' releases may wait
 // likewise.
 bool Node::must_hold_back(BlockId block, Stamp stamp) noexcept {

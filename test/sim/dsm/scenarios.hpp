@@ -134,6 +134,24 @@ inline constexpr Scenario scenarios[] = {
          world.lock(node, 0), world.unlock(node, 0);
      },
      Races::none, true},
+    // Atomics set a word and set it back, as a lock's. The other node's release merges what it has
+    // written beside the word, and finds no byte changed by others; what came before the atomics
+    // its own atomic must find all the same.
+    {"word_set_back", 2, 1, 4, true, hops, Second::heap,
+     [](SmallWorld& world, std::uint32_t thread, ClusterNode& node) {
+         if (thread == 0) {
+             world.await_told(1);
+             world.add(node, 0);
+             world.fetch_add(node, 2, 1), world.fetch_add(node, 2, ~std::uint64_t{0});
+             world.tell();
+         } else {
+             world.read(node, 0), world.write(node, 3, 5);
+             world.tell(), world.await_told(2);
+             world.lock(node, 0), world.unlock(node, 0);
+             world.fetch_add(node, 2, 0), world.see(node, 0);
+         }
+     },
+     Races::none, true},
     // An atomic comes behind the write of another thread of its node, whose page comes from the
     // other node first.
     {"atomic_behind_own_write", 2, 2, 4, false, hops, Second::none,

@@ -526,6 +526,7 @@ EXPLORED = {
     "rebase_without_comparison": "race_and_rebase",
     "early_bytes_forgotten": "race",
     "atomic_without_what_it_followed": "writes_behind_atomics",
+    "order_of_unchanged_bytes_lost": "word_set_back",
     "atomic_before_own_write": "atomic_behind_own_write",
     "flush_known_to_one": "flushes_of_three_nodes",
     "flushes_noted_late": "flag_by_flush_and_word",

@@ -21,6 +21,11 @@ TWINS = {
         [("        if (write) let_writes(block);\n        until_acquired(block, [&] { return pin_block",
           "        until_acquired(block, [&] { return pin_block")],
     ),
+    # What atomics have set and set back tells nothing of what came before them.
+    "order_of_unchanged_bytes_lost": (
+        "src/dsm/engine/node_release.cpp",
+        [("holds = must_hold_back(block, read.stamp);",
+          "holds = outcome.foreign ? must_hold_back(block, read.stamp) : entries_[block].held_back;")]),
     # What came along with an older notice is taken for what a newer one tells of.
     "carried_for_any_notice": (
         "src/dsm/block/carried_lines.cpp",
