@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 
 #include "abi/gomp/runtime.hpp"
 #include "base/clock.hpp"
@@ -21,31 +22,44 @@ using hiroba::omp::Schedule;
 
 namespace {
 constexpr unsigned monotonic_bit = 0x80000000u;
+
+/// The value, with nothing beside it in the register: generated code may take these functions for
+/// ones of 64 bits (numba's does), and libgomp's leave zeros there.
+int whole(int value) {
+    std::uint64_t word = static_cast<std::uint32_t>(value);
+    asm("" : "+r"(word));
+    return static_cast<int>(word);
 }
+}  // namespace
 
 extern "C" {
 
-int omp_get_thread_num() { return static_cast<int>(runtime().place().thread); }
-int omp_get_num_threads() { return static_cast<int>(runtime().place().team_size); }
-int omp_get_level() { return static_cast<int>(runtime().place().level); }
-int omp_get_active_level() { return static_cast<int>(runtime().place().active_level); }
-int omp_in_parallel() { return runtime().place().active_level > 0; }
-int omp_get_ancestor_thread_num(int level) { return runtime().ancestor_thread(level); }
-int omp_get_team_size(int level) { return runtime().team_size_at(level); }
+int omp_get_thread_num() { return whole(static_cast<int>(runtime().place().thread)); }
+int omp_get_num_threads() { return whole(static_cast<int>(runtime().place().team_size)); }
+int omp_get_level() { return whole(static_cast<int>(runtime().place().level)); }
+int omp_get_active_level() { return whole(static_cast<int>(runtime().place().active_level)); }
+int omp_in_parallel() { return whole(runtime().place().active_level > 0); }
+int omp_get_ancestor_thread_num(int level) { return whole(runtime().ancestor_thread(level)); }
+int omp_get_team_size(int level) { return whole(runtime().team_size_at(level)); }
 
-int omp_get_max_threads() { return static_cast<int>(runtime().icvs().threads); }
+int omp_get_max_threads() { return whole(static_cast<int>(runtime().icvs().threads)); }
 void omp_set_num_threads(int threads) {
     runtime().icvs().threads = static_cast<unsigned>(std::max(threads, 1));
 }
 int omp_get_thread_limit() {
-    return static_cast<int>(std::min(runtime().thread_limit(), static_cast<unsigned>(INT_MAX)));
+    return whole(
+        static_cast<int>(std::min(runtime().thread_limit(), static_cast<unsigned>(INT_MAX))));
 }
-int omp_get_num_procs() { return static_cast<int>(runtime().processors()); }
+int omp_get_num_procs() { return whole(static_cast<int>(runtime().processors())); }
 
-int omp_get_dynamic() { return runtime().icvs().dynamic; }
+int omp_get_dynamic() { return whole(runtime().icvs().dynamic); }
 void omp_set_dynamic(int on) { runtime().icvs().dynamic = on != 0; }
-int omp_get_max_active_levels() { return static_cast<int>(runtime().icvs().max_active_levels); }
-int omp_get_supported_active_levels() { return static_cast<int>(hiroba::omp::levels_supported); }
+int omp_get_max_active_levels() {
+    return whole(static_cast<int>(runtime().icvs().max_active_levels));
+}
+int omp_get_supported_active_levels() {
+    return whole(static_cast<int>(hiroba::omp::levels_supported));
+}
 void omp_set_max_active_levels(int levels) {
     if (levels < 0) return;
     runtime().icvs().max_active_levels =
@@ -53,7 +67,7 @@ void omp_set_max_active_levels(int levels) {
 }
 int omp_get_nested() {
     const unsigned levels = runtime().icvs().max_active_levels;
-    return levels > 1 && levels > runtime().place().active_level;
+    return whole(levels > 1 && levels > runtime().place().active_level);
 }
 void omp_set_nested(int on) {
     unsigned& levels = runtime().icvs().max_active_levels;
@@ -77,18 +91,18 @@ void omp_get_schedule(int* kind, int* chunk) {
     *chunk = static_cast<int>(icvs.chunk);
 }
 
-int omp_get_cancellation() { return runtime().environment().cancellation; }
-int omp_get_proc_bind() { return static_cast<int>(runtime().icvs().bind); }
-int omp_get_max_task_priority() { return runtime().environment().task_priority_max; }
-int omp_in_final() { return runtime().in_final(); }
+int omp_get_cancellation() { return whole(runtime().environment().cancellation); }
+int omp_get_proc_bind() { return whole(static_cast<int>(runtime().icvs().bind)); }
+int omp_get_max_task_priority() { return whole(runtime().environment().task_priority_max); }
+int omp_in_final() { return whole(runtime().in_final()); }
 
-int omp_get_num_teams() { return static_cast<int>(runtime().icvs().league_size); }
-int omp_get_team_num() { return static_cast<int>(runtime().icvs().team_number); }
-int omp_get_max_teams() { return runtime().icvs().teams; }
+int omp_get_num_teams() { return whole(static_cast<int>(runtime().icvs().league_size)); }
+int omp_get_team_num() { return whole(static_cast<int>(runtime().icvs().team_number)); }
+int omp_get_max_teams() { return whole(runtime().icvs().teams); }
 void omp_set_num_teams(int teams) {
     if (teams >= 0) runtime().icvs().teams = teams;
 }
-int omp_get_teams_thread_limit() { return runtime().icvs().teams_thread_limit; }
+int omp_get_teams_thread_limit() { return whole(runtime().icvs().teams_thread_limit); }
 void omp_set_teams_thread_limit(int limit) {
     if (limit >= 0) runtime().icvs().teams_thread_limit = limit;
 }
@@ -98,7 +112,7 @@ int omp_get_num_devices() { return 0; }
 int omp_get_initial_device() { return 0; }
 int omp_get_device_num() { return 0; }
 int omp_is_initial_device() { return 1; }
-int omp_get_default_device() { return runtime().icvs().default_device; }
+int omp_get_default_device() { return whole(runtime().icvs().default_device); }
 void omp_set_default_device(int device) { runtime().icvs().default_device = std::max(device, 0); }
 // Threads live as long as the job, and their threadprivate variables with them. After a hard pause
 // no program may count on these, so that they keep what they hold is as good.
@@ -106,7 +120,7 @@ int omp_pause_resource_all(int kind) {
     constexpr int soft = 1, hard = 2;
     return (kind == soft || kind == hard) && runtime().place().level == 0 ? 0 : -1;
 }
-int omp_pause_resource(int kind, int) { return omp_pause_resource_all(kind); }
+int omp_pause_resource(int kind, int) { return whole(omp_pause_resource_all(kind)); }
 
 double omp_get_wtime() { return static_cast<double>(hiroba::now_ns()) * 1e-9; }
 double omp_get_wtick() { return 1e-9; }

@@ -90,7 +90,24 @@ static void pauses(void) {
     printf("hard pause: %d %d\n", hard, threads == omp_get_max_threads());
 }
 
+// Code that is generated takes them for functions of 64 bits, as numba's does.
+long wide_thread_num(void) __asm__("omp_get_thread_num");
+long wide_num_threads(void) __asm__("omp_get_num_threads");
+long wide_max_threads(void) __asm__("omp_get_max_threads");
+long wide_level(void) __asm__("omp_get_level");
+
+static void wide(void) {
+    long wrong = 0;
+#pragma omp parallel reduction(+ : wrong)
+    {
+        wrong += wide_thread_num() != omp_get_thread_num() || wide_level() != 1;
+        wrong += wide_num_threads() != omp_get_num_threads();
+    }
+    printf("wide: %ld %d\n", wrong, wide_max_threads() == omp_get_max_threads());
+}
+
 int main(void) {
+    wide();
     pauses();
     printf("%d\n", hand_over(40));
     nested();
