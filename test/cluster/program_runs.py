@@ -582,8 +582,7 @@ def little_comes_with_its_news(bench):
 CASES = [end_over_udp, owners_that_change, written_as_before, reductions_travel_in_the_join, more_sums_than_a_mail_takes,
          borrowed_names, stack_sizes, more_threads_than_stacks, code_on_stacks_later, idle_nodes,
          programs_outside, copies_and_faces, told_at_launch, memory_of_node_0, standard_units, fortran_lines,
-         flushes_with_nothing_to_tell, environment_among_variables,
-         little_comes_with_its_news]
+         flushes_with_nothing_to_tell, environment_among_variables, little_comes_with_its_news]
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ pthread_t pthread_self() noexcept {
     return own_thread();
 }
 
-thrd_t thrd_current() noexcept {
+thrd_t thrd_current() {
     note_kept_by_caller(HIROBA_CALLER);
     return own_thread();
 }

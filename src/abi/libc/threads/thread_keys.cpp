@@ -201,12 +201,12 @@ int __pthread_setspecific(pthread_key_t key, const void* value) noexcept {
     return pthread_setspecific(key, value);
 }
 
-int tss_create(tss_t* key, tss_dtor_t destructor) noexcept {
+int tss_create(tss_t* key, tss_dtor_t destructor) {
     return told_by_thread(create_key(key, destructor, __builtin_return_address(0)));
 }
-void tss_delete(tss_t key) noexcept { pthread_key_delete(key); }
-void* tss_get(tss_t key) noexcept { return pthread_getspecific(key); }
-int tss_set(tss_t key, void* value) noexcept {
+void tss_delete(tss_t key) { pthread_key_delete(key); }
+void* tss_get(tss_t key) { return pthread_getspecific(key); }
+int tss_set(tss_t key, void* value) {
     note_kept_by_caller(__builtin_return_address(0));
     return told_by_thread(pthread_setspecific(key, value));
 }
