@@ -4,8 +4,6 @@
 // Invariant: world() is set last, when malloc may hand out global memory.
 #include "abi/assemble.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -58,18 +56,18 @@ Result<EarlyMappings::Ranges> compare_processes(World& node,
     struct Greeting {
         std::uint64_t digest;
         ProcessPlace place;
-        pid_t process;
         EarlyMappings::Ranges early;  ///< node 0's is what counts
     };
     const auto mine = std::make_unique<omp::Fingerprint>(
         omp::take_fingerprint(objects, node.job.threads_per_node));
-    const Greeting greeting{omp::digest_of(*mine), own_process_place(), getpid(),
+    const Greeting greeting{omp::digest_of(*mine), own_process_place(),
                             early_mappings().announce()};
     auto greetings = node.control->all_gather(std::as_bytes(std::span(&greeting, 1)), -1);
     if (!greetings) return greetings.error();
     Greeting from_node_0;
     std::memcpy(&from_node_0, greetings->bytes[0].data(), sizeof from_node_0);
-    if (node.job.self.value != 0) learn_program_process(from_node_0.process);
+    if (node.job.self.value != 0)
+        learn_program_process(static_cast<pid_t>(from_node_0.place.process));
     explain_memory_of(from_node_0.place);
     std::vector<ProcessPlace> places;
     for (const auto& bytes : greetings->bytes) {

@@ -25,7 +25,8 @@ constexpr unsigned monotonic_bit = 0x80000000u;
 
 /// The value, with nothing beside it in the register: generated code may take these functions for
 /// ones of 64 bits (numba's does), and libgomp's leave zeros there.
-int whole(int value) {
+template <class Value>
+int whole(Value value) {
     std::uint64_t word = static_cast<std::uint32_t>(value);
     asm("" : "+r"(word));
     return static_cast<int>(word);
@@ -34,32 +35,27 @@ int whole(int value) {
 
 extern "C" {
 
-int omp_get_thread_num() { return whole(static_cast<int>(runtime().place().thread)); }
-int omp_get_num_threads() { return whole(static_cast<int>(runtime().place().team_size)); }
-int omp_get_level() { return whole(static_cast<int>(runtime().place().level)); }
-int omp_get_active_level() { return whole(static_cast<int>(runtime().place().active_level)); }
+int omp_get_thread_num() { return whole(runtime().place().thread); }
+int omp_get_num_threads() { return whole(runtime().place().team_size); }
+int omp_get_level() { return whole(runtime().place().level); }
+int omp_get_active_level() { return whole(runtime().place().active_level); }
 int omp_in_parallel() { return whole(runtime().place().active_level > 0); }
 int omp_get_ancestor_thread_num(int level) { return whole(runtime().ancestor_thread(level)); }
 int omp_get_team_size(int level) { return whole(runtime().team_size_at(level)); }
 
-int omp_get_max_threads() { return whole(static_cast<int>(runtime().icvs().threads)); }
+int omp_get_max_threads() { return whole(runtime().icvs().threads); }
 void omp_set_num_threads(int threads) {
     runtime().icvs().threads = static_cast<unsigned>(std::max(threads, 1));
 }
 int omp_get_thread_limit() {
-    return whole(
-        static_cast<int>(std::min(runtime().thread_limit(), static_cast<unsigned>(INT_MAX))));
+    return whole(std::min(runtime().thread_limit(), static_cast<unsigned>(INT_MAX)));
 }
-int omp_get_num_procs() { return whole(static_cast<int>(runtime().processors())); }
+int omp_get_num_procs() { return whole(runtime().processors()); }
 
 int omp_get_dynamic() { return whole(runtime().icvs().dynamic); }
 void omp_set_dynamic(int on) { runtime().icvs().dynamic = on != 0; }
-int omp_get_max_active_levels() {
-    return whole(static_cast<int>(runtime().icvs().max_active_levels));
-}
-int omp_get_supported_active_levels() {
-    return whole(static_cast<int>(hiroba::omp::levels_supported));
-}
+int omp_get_max_active_levels() { return whole(runtime().icvs().max_active_levels); }
+int omp_get_supported_active_levels() { return whole(hiroba::omp::levels_supported); }
 void omp_set_max_active_levels(int levels) {
     if (levels < 0) return;
     runtime().icvs().max_active_levels =
@@ -92,12 +88,12 @@ void omp_get_schedule(int* kind, int* chunk) {
 }
 
 int omp_get_cancellation() { return whole(runtime().environment().cancellation); }
-int omp_get_proc_bind() { return whole(static_cast<int>(runtime().icvs().bind)); }
+int omp_get_proc_bind() { return whole(runtime().icvs().bind); }
 int omp_get_max_task_priority() { return whole(runtime().environment().task_priority_max); }
 int omp_in_final() { return whole(runtime().in_final()); }
 
-int omp_get_num_teams() { return whole(static_cast<int>(runtime().icvs().league_size)); }
-int omp_get_team_num() { return whole(static_cast<int>(runtime().icvs().team_number)); }
+int omp_get_num_teams() { return whole(runtime().icvs().league_size); }
+int omp_get_team_num() { return whole(runtime().icvs().team_number); }
 int omp_get_max_teams() { return whole(runtime().icvs().teams); }
 void omp_set_num_teams(int teams) {
     if (teams >= 0) runtime().icvs().teams = teams;
@@ -120,7 +116,7 @@ int omp_pause_resource_all(int kind) {
     constexpr int soft = 1, hard = 2;
     return (kind == soft || kind == hard) && runtime().place().level == 0 ? 0 : -1;
 }
-int omp_pause_resource(int kind, int) { return whole(omp_pause_resource_all(kind)); }
+int omp_pause_resource(int kind, int) { return omp_pause_resource_all(kind); }
 
 double omp_get_wtime() { return static_cast<double>(hiroba::now_ns()) * 1e-9; }
 double omp_get_wtick() { return 1e-9; }

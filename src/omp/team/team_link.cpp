@@ -49,8 +49,8 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
     std::unique_ptr<TeamLink> link(new TeamLink(parts, std::move(*mail)));
     parts.endpoint->on(
         message::quit,
-        [](void* context, NodeId, Bytes body) noexcept {
-            static_cast<TeamLink*>(context)->on_quit(body);
+        [](void* context, NodeId from, Bytes body) noexcept {
+            static_cast<TeamLink*>(context)->on_quit(from, body);
         },
         link.get());
     parts.endpoint->on(
@@ -70,16 +70,14 @@ Result<std::unique_ptr<TeamLink>> TeamLink::create(const Parts& parts) {
     return link;
 }
 
-void TeamLink::on_quit(Bytes body) noexcept {
+void TeamLink::on_quit(NodeId from, Bytes body) noexcept {
     Ending ending{};
-    HIROBA_INVARIANT(body.size() == sizeof ending, "%lu bytes", body.size());
+    HIROBA_INVARIANT(body.size() == sizeof ending, "%lu bytes of an end from node %u", body.size(),
+                     from.value);
     std::memcpy(&ending, body.data(), sizeof ending);
-    if (ending == Ending::rests) {
-        resting_.fetch_add(1);
-        return;
-    }
-    if (ending == Ending::leave) {
-        may_leave_.store(true);
+    if (ending == Ending::rests || ending == Ending::leave) {
+        if (ending == Ending::rests) resting_.fetch_add(1);
+        if (ending == Ending::leave) may_leave_.store(true);
         return parts_.endpoint->wake_local();
     }
     if (ending == Ending::together) {

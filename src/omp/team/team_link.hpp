@@ -251,7 +251,7 @@ private:
             memory.pay();
         }
     }
-    void on_quit(Bytes body) noexcept;
+    void on_quit(NodeId from, Bytes body) noexcept;
     void pass_quit_on() noexcept;
     void rest_until_all_do() noexcept;
     void tell_others(Ending ending) noexcept;

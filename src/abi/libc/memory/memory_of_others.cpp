@@ -113,7 +113,7 @@ ProcessPlace own_process_place() noexcept {
     struct stat names {};
     utsname host{};
     // A number means the same where host and name space of processes are the same.
-    if (stat("/proc/self/ns/pid", &names) != 0 || uname(&host) != 0) return {};
+    if (stat("/proc/self/ns/pid", &names) != 0 || uname(&host) != 0) return place;
     place.host = 0xcbf2'9ce4'8422'2325;  // FNV-1a
     for (const char c : std::string_view(host.nodename))
         place.host = (place.host ^ static_cast<unsigned char>(c)) * 0x100'0000'01b3;

@@ -29,6 +29,7 @@ constinit std::atomic<pid_t> program_process{0}, own_process{0};
 struct IdCall {
     std::uint16_t number;
     std::uint8_t argument;
+    bool finds_elsewhere = false;  ///< it reaches a thread of another node
 };
 
 /// Calls with a number of a process.
@@ -52,22 +53,14 @@ constexpr IdCall process_rows[] = {
 
 /// Calls with a number of a thread; in some the argument before says of which kind it is.
 constexpr IdCall rows[] = {
-    {SYS_tgkill, 1},
-    {SYS_rt_tgsigqueueinfo, 1},
-    {SYS_tkill, 0},
-    {SYS_sched_setaffinity, 0},
-    {SYS_sched_getaffinity, 0},
-    {SYS_sched_setscheduler, 0},
-    {SYS_sched_getscheduler, 0},
-    {SYS_sched_setparam, 0},
-    {SYS_sched_getparam, 0},
-    {SYS_sched_setattr, 0},
-    {SYS_sched_getattr, 0},
-    {SYS_sched_rr_get_interval, 0},
-    {SYS_getpriority, 1},
-    {SYS_setpriority, 1},
-    {SYS_ioprio_get, 1},
-    {SYS_ioprio_set, 1},
+    {SYS_tgkill, 1, true},       {SYS_rt_tgsigqueueinfo, 1, true},
+    {SYS_tkill, 0, true},        {SYS_sched_setaffinity, 0},
+    {SYS_sched_getaffinity, 0},  {SYS_sched_setscheduler, 0},
+    {SYS_sched_getscheduler, 0}, {SYS_sched_setparam, 0},
+    {SYS_sched_getparam, 0},     {SYS_sched_setattr, 0},
+    {SYS_sched_getattr, 0},      {SYS_sched_rr_get_interval, 0},
+    {SYS_getpriority, 1},        {SYS_setpriority, 1},
+    {SYS_ioprio_get, 1},         {SYS_ioprio_set, 1},
     {SYS_perf_event_open, 1},
 };
 
@@ -96,13 +89,15 @@ bool is_of_libc(const IdCall& row, const long* arguments) noexcept {
     return sends && signal >= first && signal <= last;
 }
 
-/// A number in this row names the process, or a thread of it that this node does not have.
-void name_own_process(long number, const IdCall& row, long* arguments) noexcept {
-    // Relaxed: what is stored before the program runs is there.
-    const pid_t program = program_process.load(std::memory_order_relaxed);
-    if (program == 0 || row.number != number || arguments[row.argument] != program) return;
-    if (!names_another_kind(row, arguments))
-        arguments[row.argument] = own_process.load(std::memory_order_relaxed);
+/// Where a row names the process by `program`, or main's thread, which this node does not have.
+void name_own_process(long number, pid_t program, long* arguments) noexcept {
+    const auto name = [&](const IdCall& row) {
+        if (row.number == number && arguments[row.argument] == program && !row.finds_elsewhere &&
+            !names_another_kind(row, arguments))
+            arguments[row.argument] = own_process.load(std::memory_order_relaxed);
+    };
+    for (const IdCall& row : process_rows) name(row);
+    for (const IdCall& row : rows) name(row);
 }
 
 }  // namespace
@@ -138,11 +133,9 @@ void name_for_kernel(long number, long* arguments) noexcept {
     if (number < 0 || number >= static_cast<long>(numbers) ||
         !has_row[static_cast<std::size_t>(number)])
         return;
-    for (const IdCall& row : process_rows) name_own_process(number, row, arguments);
-    for (const IdCall& row : rows)
-        if (number != SYS_tgkill && number != SYS_rt_tgsigqueueinfo && number != SYS_tkill)
-            name_own_process(number, row, arguments);
     // Relaxed: what is stored before the threads start is there.
+    const pid_t program = program_process.load(std::memory_order_relaxed);
+    if (program != 0) name_own_process(number, program, arguments);
     const pid_t known = process.load(std::memory_order_relaxed);
     if (known == 0) return;
     for (const IdCall& row : rows) {
