@@ -16,6 +16,7 @@
 #include "abi/libc/calls/system_call_trap.hpp"
 #include "abi/libc/files/descriptors.hpp"
 #include "abi/libc/files/remote_files.hpp"
+#include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/memory_limit.hpp"
 #include "abi/libc/process/crashes.hpp"
 #include "abi/libc/process/first_thread.hpp"
@@ -179,6 +180,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
     note_first_attributes(program.signal_mask);
     tell_of_crashes();
     adopt_signal_actions();
+    find_code_of_others();
     learn_memory_limit();
     prepare_system_call_trap();
     prepare_thread_signals();

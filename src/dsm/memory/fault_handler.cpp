@@ -44,15 +44,29 @@ constinit std::atomic<bool> installed{false};
 constinit std::atomic<void (*)(std::uintptr_t, bool) noexcept> explain{nullptr};
 constinit std::atomic<bool (*)(std::uintptr_t) noexcept> map_missing{nullptr};
 constinit std::atomic<bool (*)(std::uintptr_t, bool) noexcept> forbidden{nullptr};
+constinit std::atomic<bool (*)(std::uintptr_t) noexcept> find_code{nullptr};
+
+bool may_be_code(std::uintptr_t address) noexcept {
+    if (is_executable(address)) return true;
+    const auto find = find_code.load();
+    return find != nullptr && is_attached(address) && find(address);
+}
+
+bool is_page_fault(int signal, const siginfo_t& info, const ucontext_t& context) noexcept {
+    const bool code = signal == SIGBUS ? info.si_code == BUS_ADRERR
+                                       : info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
+    return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap;
+}
+
+bool is_fetch(const ucontext_t& context) noexcept {
+    return (context.uc_mcontext.gregs[REG_ERR] & error_fetch) != 0;
+}
 
 /// A load or store that a page table entry refused, or a fetch of code where it may lie. Everything
 /// else (kill, bad instructions, execution of data, poisoned memory) is the program's affair.
 bool is_access(int signal, const siginfo_t& info, const ucontext_t& context) noexcept {
-    const bool code = signal == SIGBUS ? info.si_code == BUS_ADRERR
-                                       : info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
-    return code && context.uc_mcontext.gregs[REG_TRAPNO] == page_fault_trap &&
-           ((context.uc_mcontext.gregs[REG_ERR] & error_fetch) == 0 ||
-            is_executable(reinterpret_cast<std::uintptr_t>(info.si_addr)));
+    return is_page_fault(signal, info, context) &&
+           (!is_fetch(context) || may_be_code(reinterpret_cast<std::uintptr_t>(info.si_addr)));
 }
 
 /// Uses no TLS: where the faulting thread's lies in global memory, its page may be the one.
@@ -103,6 +117,17 @@ void refuse_attached(std::uintptr_t address, bool write, siginfo_t info,
             write ? "write" : "read", address, instruction);
 }
 
+/// A signal that is about no access. Where a page of data is missing the kernel asks for it before
+/// it refuses to execute what is there: to the program it is there.
+void pass_on(int signal, siginfo_t info, ucontext_t& context) noexcept {
+    if (signal == SIGBUS && is_page_fault(signal, info, context) && is_fetch(context) &&
+        is_attached(reinterpret_cast<std::uintptr_t>(info.si_addr))) {
+        signal = info.si_signo = SIGSEGV;
+        info.si_code = SEGV_ACCERR;
+    }
+    pass_to_program(signal, info, context);
+}
+
 /// An access to what is no memory of the job: the program's affair, about which something may be
 /// known.
 void refuse_foreign(int signal, std::uintptr_t address, bool write, const siginfo_t& info,
@@ -125,7 +150,7 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
         if (mapped) return;
     }
     if (!accesses) {
-        pass_to_program(signal, *info, context);
+        pass_on(signal, *info, context);
     } else {
         const bool write = (context.uc_mcontext.gregs[REG_ERR] & error_write) != 0;
         page_calls.note_fault();
@@ -173,6 +198,8 @@ void forbid_accesses(bool (*is_forbidden)(std::uintptr_t address, bool write) no
 void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept {
     map_missing.store(map);
 }
+
+void find_code_by(bool (*find)(std::uintptr_t address) noexcept) noexcept { find_code.store(find); }
 
 void add_fault_target(FaultTarget& target) noexcept {
     install_fault_handlers();

@@ -25,4 +25,9 @@ void map_missing_by(bool (*map)(std::uintptr_t address) noexcept) noexcept;
 /// global memory. One per process.
 void forbid_accesses(bool (*is_forbidden)(std::uintptr_t address, bool write) noexcept) noexcept;
 
+/// Sets the function that makes attached memory executable here where another node has made it so.
+/// It is asked of a fetch that the kernel has refused, in the faulting thread, on its alternate
+/// stack, and may itself fault on global memory. False: it is data. One per process.
+void find_code_by(bool (*find)(std::uintptr_t address) noexcept) noexcept;
+
 }  // namespace hiroba::dsm

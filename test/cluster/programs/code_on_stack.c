@@ -12,6 +12,11 @@ static void* run(void* result) {
     int base = 30;
     int add(int x) { return x + base; }
     *(int*)result = apply(add, 1);
+    int sum = 0;
+    // On other nodes, too.
+#pragma omp parallel reduction(+ : sum)
+    sum += apply(add, 10);
+    *(int*)result += sum;
     return NULL;
 }
 

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/libc/memory/generated_code.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
-#include "abi/libc/process/process_state.hpp"
+#include "abi/libc/memory/malloc_place.hpp"
+#include "abi/libc/memory/protections.hpp"
+#include "abi/libc/memory/range_log.hpp"
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
-#include "base/fatal.hpp"
 #include "base/latch.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_attached.hpp"
+#include "dsm/memory/fault_handler.hpp"
 
 namespace hiroba::abi {
-
-struct CodeList {
-    std::uint64_t count = 0;
-    std::uint64_t room = 0;
-    dsm::AddressRange ranges[];
-};
-
 namespace {
 
-constinit Latch latch;                    ///< guards the list
-constinit CodeList* published = nullptr;  ///< node 0's
+constinit Latch latch;  ///< guards this node's log
 
-std::vector<dsm::AddressRange>& list() noexcept {
-    static auto* const made = new std::vector<dsm::AddressRange>;
-    return *made;
+/// Behind what else lies in the page.
+RangeLog& log_of(NodeId node) noexcept {
+    return *reinterpret_cast<RangeLog*>(page_of_node(node) + page_bytes / 8 * 5);
 }
 
 /// The whole blocks around the range: the engine knows no smaller part.
@@ -39,51 +31,42 @@ dsm::AddressRange blocks_around(dsm::AddressRange range) noexcept {
     return {begin, round_up(range.end(), block_bytes) - begin};
 }
 
-/// By block: a part in the middle may be none yet.
-bool is_code(dsm::AddressRange blocks) noexcept {
+/// By block: a part in the middle may be none yet. The handler's table may be full, the log not.
+bool is_code(dsm::AddressRange blocks, const RangeLog& log) noexcept {
     for (std::uintptr_t at = blocks.address; at < blocks.end();
          at += world()->map->shape().block_bytes)
-        if (!dsm::is_executable(at)) return false;
+        if (!dsm::is_executable(at) && log.find(at).bytes == 0) return false;
     return true;
+}
+
+void allow_here(dsm::AddressRange blocks) noexcept {
+    world()->memory->allow_execution(blocks);
+    forbid_again(blocks);
+}
+
+/// In the faulting thread, on its alternate stack. This node's own, too: see is_code().
+bool find_code(std::uintptr_t address) noexcept {
+    for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
+        const dsm::AddressRange code = log_of(NodeId{node}).find(address);
+        if (code.bytes == 0) continue;
+        if (node != world()->job.self.value) allow_here(code);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace
 
 void allow_code(dsm::AddressRange range) noexcept {
     const dsm::AddressRange blocks = blocks_around(range);
-    if (is_code(blocks)) return;
-    world()->memory->allow_execution(blocks);
-    {
-        const RuntimeScope here;
-        const std::scoped_lock guard{latch};
-        list().push_back(blocks);
-    }
-    if (world()->job.self.value == 0) process_state_changed("mprotect() of code");
-}
-
-const CodeList* publish_code() noexcept {
     const RuntimeScope here;
     const std::scoped_lock guard{latch};
-    const std::uint64_t count = list().size();
-    if (count == 0) return nullptr;
-    if (published == nullptr || published->room < count) {
-        const std::uint64_t room = std::max<std::uint64_t>(64, 2 * count);
-        const std::size_t bytes = sizeof(CodeList) + room * sizeof(dsm::AddressRange);
-        bool zeroed = false;
-        void* const block = world()->heap->allocate(bytes, 64, &zeroed);
-        if (block == nullptr)
-            die(exit_environment, "no room for %lu bytes about code: set HIROBA_HEAP", bytes);
-        published = static_cast<CodeList*>(block);
-        published->room = room;
-    }
-    published->count = count;
-    std::ranges::copy(list(), published->ranges);
-    return published;
+    RangeLog& log = log_of(world()->job.self);
+    if (is_code(blocks, log)) return;
+    allow_here(blocks);
+    log.append(blocks);
 }
 
-void adopt_code(const CodeList* list) noexcept {
-    for (std::uint64_t i = 0; list != nullptr && i < list->count; ++i)
-        if (!is_code(list->ranges[i])) world()->memory->allow_execution(list->ranges[i]);
-}
+void find_code_of_others() noexcept { dsm::find_code_by(&find_code); }
 
 }  // namespace hiroba::abi

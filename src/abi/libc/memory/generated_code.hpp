@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: code that the program generates: global memory from which instructions may be fetched, on
 // every node.
-// Invariant: what was code once may be executed for as long as the job runs. Node 0's travels with
-// the process's state, before the next region; what another node makes in a region is its own.
+// Invariant: what was code once may be executed for as long as the job runs. The node on which it
+// is made writes that down in global memory; another one looks there when it has to fetch
+// instructions from what is data to it, before the program hears of it.
 #pragma once
 
 #include "dsm/memory/address_map.hpp"
 
 namespace hiroba::abi {
 
-/// Whole pages of global memory.
+/// Global memory; the blocks around it become code with it.
 void allow_code(dsm::AddressRange range) noexcept;
 
-struct CodeList;
-/// Node 0: for the others, in global memory; null: there is none.
-const CodeList* publish_code() noexcept;
-/// Other nodes.
-void adopt_code(const CodeList* list) noexcept;
+/// From here on this node finds what others have made code.
+void find_code_of_others() noexcept;
 
 }  // namespace hiroba::abi

@@ -15,6 +15,7 @@
 #include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/protection_table.hpp"
+#include "abi/libc/memory/range_log.hpp"
 #include "abi/libc/process/process_state.hpp"
 #include "abi/world.hpp"
 #include "base/fatal.hpp"
@@ -25,14 +26,6 @@
 #include "dsm/memory/kernel_calls.hpp"
 
 namespace hiroba::abi {
-
-/// What one node has allowed in regions, in its page; it alone writes there, and node 0 between
-/// regions.
-struct AllowedLog {
-    std::uint64_t count = 0;
-    std::uint64_t room = 0;
-    dsm::AddressRange* ranges = nullptr;
-};
 
 struct ProtectionList {
     std::uint64_t count = 0;
@@ -55,9 +48,10 @@ constinit std::atomic<std::size_t> forbidden{0};  ///< ranges in the table
 constinit std::atomic<bool> ever_forbidden{false};
 constinit ProtectionList* published = nullptr;  ///< node 0's
 
-/// Behind what else lies in the page.
-AllowedLog& log_of(NodeId node) noexcept {
-    return *reinterpret_cast<AllowedLog*>(page_of_node(node) + page_bytes / 2);
+/// What the node has allowed in regions; node 0 empties it between them. Behind what else lies in
+/// the page.
+RangeLog& log_of(NodeId node) noexcept {
+    return *reinterpret_cast<RangeLog*>(page_of_node(node) + page_bytes / 2);
 }
 
 ProtectionTable& table() noexcept {
@@ -113,42 +107,19 @@ int set_here(dsm::AddressRange range, int protection) noexcept {
     return error;
 }
 
-void* allocate_shared(std::size_t bytes) noexcept {
-    bool zeroed = false;
-    void* const block = world()->heap->allocate(bytes, 64, &zeroed);
-    if (block == nullptr)
-        die(exit_environment, "no room for %lu bytes about protections: set HIROBA_HEAP", bytes);
-    return block;
-}
-
 /// Other nodes find it there when they meet the page.
 void write_down_allowed(dsm::AddressRange range) noexcept {
     const RuntimeScope here;
     const std::scoped_lock guard{log_latch};
-    AllowedLog& log = log_of(world()->job.self);
-    if (log.count > 0 && log.ranges[log.count - 1].end() == range.address) {
-        log.ranges[log.count - 1].bytes += range.bytes;
-        return;
-    }
-    if (log.count == log.room) {
-        const std::uint64_t room = std::max<std::uint64_t>(64, 2 * log.room);
-        auto* const more =
-            static_cast<dsm::AddressRange*>(allocate_shared(room * sizeof(dsm::AddressRange)));
-        std::copy(log.ranges, log.ranges + log.count, more);
-        log.ranges = more;  // the former one stays: others may be reading it
-        log.room = room;
-    }
-    log.ranges[log.count] = range;
-    ++log.count;
+    log_of(world()->job.self).append(range);
 }
 
 /// What some node has allowed around the page since node 0's list was made; empty: nothing.
 dsm::AddressRange allowed_elsewhere(std::uintptr_t address) noexcept {
     for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
         if (node == world()->job.self.value) continue;  // the table knows
-        const AllowedLog& log = log_of(NodeId{node});
-        for (std::uint64_t i = 0; i < log.count; ++i)
-            if (log.ranges[i].contains(address)) return log.ranges[i];
+        const dsm::AddressRange found = log_of(NodeId{node}).find(address);
+        if (found.bytes > 0) return found;
     }
     return {};
 }
@@ -174,8 +145,12 @@ void forbid_from_now_on() noexcept {
 }
 
 ProtectionList* make_list(std::size_t room) noexcept {
-    auto* const list = static_cast<ProtectionList*>(
-        allocate_shared(sizeof(ProtectionList) + room * sizeof(ProtectedRange)));
+    const std::size_t bytes = sizeof(ProtectionList) + room * sizeof(ProtectedRange);
+    bool zeroed = false;
+    void* const block = world()->heap->allocate(bytes, 64, &zeroed);
+    if (block == nullptr)
+        die(exit_environment, "no room for %lu bytes about protections: set HIROBA_HEAP", bytes);
+    auto* const list = static_cast<ProtectionList*>(block);
     list->room = room;
     return list;
 }
@@ -183,7 +158,7 @@ ProtectionList* make_list(std::size_t room) noexcept {
 /// What the nodes have allowed in the regions before.
 void take_in_logs() noexcept {
     for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
-        AllowedLog& log = log_of(NodeId{node});
+        RangeLog& log = log_of(NodeId{node});
         for (std::uint64_t i = 0; i < log.count; ++i) set_here(log.ranges[i], all);
         if (log.count > 0) log.count = 0;
     }
@@ -255,6 +230,12 @@ const ProtectionList* publish_protections() noexcept {
     published->count = ranges.size();
     std::ranges::copy(ranges, published->ranges);
     return published;
+}
+
+void forbid_again(dsm::AddressRange range) noexcept {
+    if (forbidden.load(std::memory_order_relaxed) == 0) return;
+    const TableLock lock;
+    for (const ProtectedRange& each : table().in(range)) apply(each.range, each.protection);
 }
 
 // What stays as it was is not touched: a program may have thousands of guards.

@@ -18,6 +18,9 @@ int set_protection(dsm::AddressRange range, int protection) noexcept;
 /// The memory goes back: everything is allowed again.
 void allow_all(dsm::AddressRange range) noexcept;
 
+/// What the table forbids in the range is so again: its blocks were made accessible as a whole.
+void forbid_again(dsm::AddressRange range) noexcept;
+
 /// Allows everything while one exists, to change bytes for the program.
 class AllowedMeanwhile {
 public:

@@ -19,7 +19,6 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/files/standard_streams.hpp"
 #include "abi/libc/handles/kept_objects.hpp"
-#include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/kept_texts.hpp"
 #include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
@@ -79,7 +78,6 @@ struct State {
     KeptObjects* kept = nullptr;
     CxxHandlers handlers = {};
     const ProtectionList* protections = nullptr;
-    const CodeList* code = nullptr;
     std::uint64_t file_views = 0;  ///< which of node 0's have to be looked at
     Attributes attributes;
     unsigned units = 0;  ///< bits: units of Fortran's that are not what they were at the start
@@ -112,7 +110,6 @@ void look_at_process() noexcept {
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
     own.protections = publish_protections();
-    own.code = publish_code();
     own.file_views = version_of_file_views();
     if (own.has_ids) own.ids = current_ids();
     const std::string& format = world()->omp->environment().affinity_format;
@@ -169,7 +166,6 @@ void become(const State& next) noexcept {
     adopt_kept_objects(next.kept);
     set_cxx_handlers(next.handlers);
     adopt_file_views(next.file_views);
-    adopt_code(next.code);
     adopt_protections(next.protections);
     use_shared_rows(*next.attributes.rows);
     adopt_variables(next.environment, next.environment_version);

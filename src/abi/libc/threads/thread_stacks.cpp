@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "abi/libc/calls/kernel_access.hpp"
+#include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/world.hpp"
 #include "base/latch.hpp"
@@ -111,18 +112,11 @@ bool allocate_stack(ThreadStack& stack, pthread_attr_t& attributes) noexcept {
                                  bytes - guard_bytes) == 0;
 }
 
-/// A stack of the program's own need not be whole blocks; those around it become executable, too.
-void allow_code_on(dsm::AddressRange stack) noexcept {
-    const std::size_t block_bytes = world()->map->shape().block_bytes;
-    const std::uintptr_t begin = round_down(stack.address, block_bytes);
-    world()->memory->allow_execution({begin, round_up(stack.end(), block_bytes) - begin});
-}
-
 /// The thread stands on its stack before it has an alternate one, on which alone its own faults
 /// can be resolved; and libc, which makes it, writes there.
 void prepare(const ThreadStack& stack) noexcept {
     world()->memory->hold_stack(stack.range, stack.guard_bytes);
-    if (world()->executable_stacks) allow_code_on(stack.range);
+    if (world()->executable_stacks) allow_code(stack.range);
     omp::touch_top(
         {stack.range.address + stack.guard_bytes, stack.range.bytes - stack.guard_bytes});
 }
