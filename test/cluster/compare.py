@@ -218,8 +218,8 @@ def all_cases():
         Case("sync_cxx.cpp"),
         Case("sync_atomic_wait.cpp"),
         Case("sync_atomic_wait.cpp", "ordered", environment={"HIROBA_ATOMICS": "seq_cst"}),
-        Case("sync_futures.cpp"),
-        Case("sync_futures.cpp", environment={"HIROBA_PROVIDER": "udp"}),
+        Case("sync_futures.cpp"), Case("sync_semaphores.cpp", threads=2),
+        *[Case(*what, environment={"HIROBA_PROVIDER": "udp"}) for what in [["sync_futures.cpp"], ["sync_semaphores.cpp", "20"]]],
         Case("waits_in_library.c", library=("waits_in_library_runtime.c", "gcc", "libitm.so.1")),
         Case("sync_stress.cpp", "1", "600"),
         Case("sync_refused.cpp", "robust", refused=(78, b"robust mutex at 0x")),
@@ -384,7 +384,7 @@ def turns_cases():
         Case("floating_point.c", flags=["-Wl,--no-as-needed", "-lm"], environment=turns)]
 
 
-STANDARDS = {name: ["-std=c++20"] for name in ["sync_atomic_wait.cpp", "sync_futures.cpp"]}
+STANDARDS = {name: ["-std=c++20"] for name in ["sync_atomic_wait.cpp", "sync_futures.cpp", "sync_semaphores.cpp"]}
 COMPILERS = {
     "gcc": {".c": ["gcc"], ".cpp": ["g++", "-std=c++17", "-pthread"], ".f90": ["gfortran"]},
     "clang": {".c": ["clang"], ".cpp": ["clang++", "-std=c++17", "-pthread"]},

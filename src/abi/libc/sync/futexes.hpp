@@ -26,8 +26,12 @@ long perform_system_wait(const long (&arguments)[6]) noexcept;
 namespace futex {
 
 constexpr std::uint64_t pause_first_ns = 50'000, pause_max_ns = 2'000'000;
+/// After so long the caller looks itself: what it waits for may be more than the word.
+constexpr std::uint64_t own_look_ns = 100'000'000;
 
 dsm::Deadline in_ns(std::uint64_t ns) noexcept;
+/// What the word holds in this node's copy: what the caller could have seen last.
+std::uint32_t copy_of(const std::uint32_t* word) noexcept;
 /// What the word holds after all that was flushed is known here.
 std::uint32_t current(const std::uint32_t* word) noexcept;
 long wait_for_one(const futex_waitv* vector, std::uint32_t count,

@@ -5,6 +5,15 @@
 // libraries make no wake where they see no waiter.
 // Invariant: a waiter is in the list before it looks at the word, and looks after a flush; who
 // wakes flushes first. So a wake behind a change of the word is not lost.
+//
+// The value may be stale: taken from a copy that this node has replaced since, while the word came
+// back to that value elsewhere. Who sleeps at any value but the one its condition stands for sleeps
+// for ever then: libstdc++ 12's semaphores read the count, try to take one, fail, and wait at the
+// count they had read, be it 1 (GCC PR 104928). On one host another thread has to take and release
+// within these instructions; here the count of before the last flush is enough. So the copy is
+// looked at before the flush, too: a value that it has left is refused. It may also have come back
+// in the copy itself: therefore nobody sleeps for longer than own_look_ns without a look of its
+// own, as after one of the wakes without a cause that futex(2) speaks of.
 #include <limits.h>
 
 #include <algorithm>
@@ -13,6 +22,7 @@
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/sync/futexes.hpp"
+#include "base/clock.hpp"
 #include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/kernel_calls.hpp"
@@ -80,6 +90,11 @@ long wait(const FutexCall& call) noexcept {
     if (call.bits() == 0 || (call.limit != nullptr && !is_time(*call.limit))) return -EINVAL;
     dsm::Deadline deadline{};
     if (call.limit != nullptr) deadline = deadline_of(call);
+    if (futex::copy_of(call.word) != call.value) {
+        world()->memory->flush();
+        return -EAGAIN;
+    }
+    const std::uint64_t look_ns = now_ns() + futex::own_look_ns;
     dsm::SyncTable& table = *world()->sync;
     const dsm::SyncWaiter waiter = table.join_futex(key_of(call.word), call.bits());
     long result = -EAGAIN;
@@ -87,7 +102,7 @@ long wait(const FutexCall& call) noexcept {
         if (futex::current(call.word) != call.value) break;
         const std::uint64_t left_ns = call.limit != nullptr ? deadline.left_ns() : ~0ull;
         result = left_ns == 0 ? -ETIMEDOUT : 0;
-        if (left_ns == 0) break;
+        if (left_ns == 0 || now_ns() > look_ns) break;
         const auto outcome = table.await_futex(waiter, futex::in_ns(std::min(left_ns, pause_ns)));
         if (outcome == dsm::SyncOutcome::done) break;
         if (outcome == dsm::SyncOutcome::busy) result = -EINTR;
@@ -250,6 +265,10 @@ dsm::Deadline futex::in_ns(std::uint64_t ns) noexcept {
 
 std::uint32_t futex::current(const std::uint32_t* word) noexcept {
     world()->memory->flush();
+    return copy_of(word);
+}
+
+std::uint32_t futex::copy_of(const std::uint32_t* word) noexcept {
     return std::atomic_ref{*const_cast<std::uint32_t*>(word)}.load();
 }
 
