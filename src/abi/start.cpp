@@ -180,7 +180,7 @@ void record_space(const dsm::AddressMap& map) noexcept {
     note_first_attributes(program.signal_mask);
     tell_of_crashes();
     adopt_signal_actions();
-    find_code_of_others();
+    require(find_code_of_others());
     learn_memory_limit();
     prepare_system_call_trap();
     prepare_thread_signals();

@@ -119,6 +119,7 @@ def rows():
         Row("units that another node than 0 has opened", case("fortran_unit.f90 main"), stub="note_open_unit"),
         Row("code that main generates", case("generated_code.c"), stub="find_code_of_others"),
         Row("code that others generate in regions", case("code_in_regions.c"), stub="find_code_of_others"),
+        Row("atomics of generated code", case("generated_atomics.c"), stub="mark_atomics_in"),
         Row("code in memory mapped before", case("generated_code.c"), stub="allow_code"),
         Row("variables set in a region", case("variables.c"), stub="follow_variables"),
         Row("signals for threads of other nodes", case("thread_signals.c"), stub="send_to", result=0),

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/program_call.hpp"
+#include "omp/atomic/generated_atomics.hpp"
 
 namespace hiroba::omp {
 namespace {
@@ -50,7 +51,10 @@ void on_trap(int number, siginfo_t* info, void* machine) {
         instruction = static_cast<greg_t>(found->trampoline);
         return;
     }
-    forward(number, info, machine);
+    const int errno_before = errno;
+    const bool carried_out = info->si_code == SI_KERNEL && carry_out_marked(machine);
+    errno = errno_before;
+    if (!carried_out) forward(number, info, machine);
 }
 
 }  // namespace

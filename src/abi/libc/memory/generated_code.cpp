@@ -10,9 +10,11 @@
 #include "abi/world.hpp"
 #include "base/bytes.hpp"
 #include "base/latch.hpp"
+#include "base/settings.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_handler.hpp"
+#include "omp/atomic/generated_atomics.hpp"
 
 namespace hiroba::abi {
 namespace {
@@ -44,15 +46,26 @@ void allow_here(dsm::AddressRange blocks) noexcept {
     forbid_again(blocks);
 }
 
-/// In the faulting thread, on its alternate stack. This node's own, too: see is_code().
-bool find_code(std::uintptr_t address) noexcept {
+/// What some node has made code around the address; empty: none has. This node's own is asked for
+/// where the handler's table was full.
+dsm::AddressRange code_of_job(std::uintptr_t address) noexcept {
     for (std::uint32_t node = 0; node < world()->job.nodes; ++node) {
         const dsm::AddressRange code = log_of(NodeId{node}).find(address);
-        if (code.bytes == 0) continue;
-        if (node != world()->job.self.value) allow_here(code);
-        return true;
+        if (code.bytes > 0) return code;
     }
-    return false;
+    return {};
+}
+
+/// In the faulting thread, on its alternate stack.
+bool find_code(std::uintptr_t address) noexcept {
+    const dsm::AddressRange code = code_of_job(address);
+    if (code.bytes > 0) allow_here(code);
+    return code.bytes > 0;
+}
+
+/// In the thread at a mark, on its alternate stack.
+bool is_generated(std::uintptr_t address) noexcept {
+    return dsm::is_executable(address) || code_of_job(address).bytes > 0;
 }
 
 }  // namespace
@@ -67,6 +80,15 @@ void allow_code(dsm::AddressRange range) noexcept {
     log.append(blocks);
 }
 
-void find_code_of_others() noexcept { dsm::find_code_by(&find_code); }
+void mark_atomics_in(dsm::AddressRange code) noexcept {
+    const RuntimeScope here;
+    omp::mark_generated_atomics(code);
+}
+
+Result<void> find_code_of_others() {
+    dsm::find_code_by(&find_code);
+    return omp::carry_out_generated_atomics(*world()->memory,
+                                            setting("HIROBA_ATOMICS") == "seq_cst", &is_generated);
+}
 
 }  // namespace hiroba::abi

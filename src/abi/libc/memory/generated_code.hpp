@@ -6,6 +6,7 @@
 // instructions from what is data to it, before the program hears of it.
 #pragma once
 
+#include "base/result.hpp"
 #include "dsm/memory/address_map.hpp"
 
 namespace hiroba::abi {
@@ -13,7 +14,11 @@ namespace hiroba::abi {
 /// Global memory; the blocks around it become code with it.
 void allow_code(dsm::AddressRange range) noexcept;
 
+/// The program has generated code there, which begins at the first byte: its atomics are the job's
+/// from here on.
+void mark_atomics_in(dsm::AddressRange code) noexcept;
+
 /// From here on this node finds what others have made code.
-void find_code_of_others() noexcept;
+Result<void> find_code_of_others();
 
 }  // namespace hiroba::abi

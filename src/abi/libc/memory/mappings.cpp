@@ -19,6 +19,7 @@
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
 #include "abi/libc/memory/early_mappings.hpp"
+#include "abi/libc/memory/generated_code.hpp"
 #include "abi/libc/memory/malloc_callers.hpp"
 #include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/memory/mapping_table.hpp"
@@ -387,6 +388,7 @@ int protect(void* address, std::size_t bytes, int protection) noexcept {
         if (aligned && bytes == 0) return 0;
         if (aligned) commit(part, protection);
         const int error = aligned ? set_protection(part, protection) : EINVAL;
+        if (error == 0 && aligned && (protection & PROT_EXEC) != 0) mark_atomics_in(part);
         if (error == 0) return 0;
         errno = error;
         return -1;
