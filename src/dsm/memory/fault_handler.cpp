@@ -143,7 +143,8 @@ void handle(int signal, siginfo_t* info, void* raw_context) {
     // Before anything that lies in TLS.
     if (accesses && restore(address)) return;
     const int errno_before = errno;
-    if (accesses && signal == SIGSEGV && info->si_code == SEGV_MAPERR) {
+    if (signal == SIGSEGV && info->si_code == SEGV_MAPERR &&
+        is_page_fault(signal, *info, context)) {
         const auto map = map_missing.load();
         const bool mapped = map != nullptr && map(address);
         errno = errno_before;

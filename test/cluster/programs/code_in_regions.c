@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Code that threads of all nodes generate in regions, called by threads of all nodes: in memory
-// mapped so, made so later, in a reservation, in blocks of malloc; written again by another thread
-// than its maker (W^X), handed over by locks, freed and used again. What is data stays data.
+// mapped so, made so later, in a reservation, in blocks of malloc, through a second mapping of a
+// file; written again by another thread than its maker (W^X), handed over by locks, freed and used
+// again. What is data stays data.
 #define _GNU_SOURCE
 #include <omp.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { BYTES = 4096, THREADS = 16, KINDS = 4, ROUNDS = 3, MANY = 4500, APART = 65536 };
 typedef int Function(int);
@@ -80,6 +82,31 @@ static void make_and_call(int threads) {
     call_all(threads, ROUNDS - 1);
 #pragma omp parallel
     call_all(threads, ROUNDS - 1);
+}
+
+/// Written by one mapping of a file, executed by another.
+static void make_in_files(int threads) {
+    static unsigned char *writable[THREADS], *executable[THREADS];
+    for (int in_region = 0; in_region < 2; ++in_region) {
+#pragma omp parallel if (in_region)
+        for (int self = in_region ? omp_get_thread_num() : 0; self < threads;
+             self += omp_get_num_threads()) {
+            const int fd = memfd_create("code", 0);
+            if (ftruncate(fd, BYTES) != 0) protect(NULL, -1);
+            writable[self] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            executable[self] = mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+            close(fd);
+            generate(writable[self], 7000 + self);
+        }
+#pragma omp parallel
+        {
+            for (int i = 0; i < threads; ++i) check(executable[i], 7000 + i);
+#pragma omp barrier
+            const int self = omp_get_thread_num();
+            munmap(writable[self], BYTES);
+            munmap(executable[self], BYTES);
+        }
+    }
 }
 
 /// As a compiler that runs behind a lock, by whoever comes first.
@@ -162,6 +189,7 @@ int main(void) {
     call_data();
     make_and_call(threads);
     make_behind_lock();
+    make_in_files(threads);
     use_again(threads);
     make_many();
     printf("wrong %d\n", wrong);

@@ -224,8 +224,8 @@ std::optional<void*> map_view(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
     const bool fits = !fixed || is_global(wanted.address) || is_file_view(wanted.address);
     const bool shared = !is_anonymous(wanted) && (wanted.flags & MAP_TYPE) != MAP_PRIVATE;
-    if (!shared || !fits || (wanted.protection & PROT_EXEC) != 0 || wanted.bytes == 0 ||
-        wanted.bytes > PTRDIFF_MAX || wanted.fd < 0 || (wanted.offset & (page_bytes - 1)) != 0)
+    if (!shared || !fits || wanted.bytes == 0 || wanted.bytes > PTRDIFF_MAX || wanted.fd < 0 ||
+        (wanted.offset & (page_bytes - 1)) != 0)
         return std::nullopt;
     if ((wanted.flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE) return std::nullopt;
     if (fixed && is_global(wanted.address)) {
@@ -236,8 +236,8 @@ std::optional<void*> map_view(const Wanted& wanted) noexcept {
                             wanted.flags, wanted.fd, wanted.offset});
 }
 
-/// Memory that no other node can see: code of a file, or below 4 GiB, and addresses that the
-/// program insists on.
+/// Memory that no other node can see: private code of a file, or below 4 GiB, and addresses that
+/// the program insists on.
 bool stays_private(const Wanted& wanted) noexcept {
     const bool fixed = (wanted.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
     if (fixed) return !is_global(wanted.address);
