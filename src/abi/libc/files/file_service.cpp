@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <wchar.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -85,6 +86,24 @@ std::int64_t read_wide(FILE* stream, std::byte* data, std::int64_t most) noexcep
     const bool has_failed = count == 0 && ferror(stream) != 0;
     funlockfile(stream);
     return has_failed ? (errno != 0 ? -errno : -EIO) : count;
+}
+
+/// How much of the data a call has filled that gave `result`. The rest stays as the caller has it.
+std::size_t filled_bytes(const FileRequest& request, std::int64_t result) noexcept {
+    if (result < 0) return 0;
+    const auto count = static_cast<std::size_t>(result);
+    const std::size_t all = request.out_bytes;
+    switch (request.number) {
+        case SYS_read:
+        case SYS_pread64:
+        case SYS_getdents:
+        case SYS_getdents64:
+        case static_cast<std::int64_t>(StreamCall::read):
+        case static_cast<std::int64_t>(StreamCall::path): return std::min(all, count);
+        case static_cast<std::int64_t>(StreamCall::read_wide):
+            return std::min(all, count * sizeof(wchar_t));
+        default: return all;
+    }
 }
 
 /// On the stream's own node. libc's own functions: our library's calls are not interposed.
@@ -308,7 +327,7 @@ void FileService::answer(Slot& slot) noexcept {
         slot.server = 0;
     }
     const Bytes parts[] = {std::as_bytes(std::span(&reply, 1)),
-                           {slot.data(), reply.result < 0 ? 0 : request.out_bytes}};
+                           {slot.data(), filled_bytes(request, reply.result)}};
     // Behind the reply the slot is the next request's: a message is copied when it is sent.
     endpoint_.send(slot.from, message::file_reply, net::Urgency::wake_service, parts);
 }

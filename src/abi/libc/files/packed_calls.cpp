@@ -43,7 +43,9 @@ public:
             case Use::text:
                 return put(touch.argument, at, strlen(static_cast<char*>(at)) + 1, false);
             case Use::in: return put(touch.argument, at, touch.bytes * count, false);
-            case Use::out: return put(touch.argument, at, touch.bytes * count, true);
+            case Use::out:
+                return put(touch.argument, at, touch.bytes * count, true,
+                           touch.count == no_count ? 0 : touch.bytes);
             default: return false;
         }
     }
@@ -52,8 +54,16 @@ public:
         const long result =
             world()->files->call_packed(owner, number, words_, places_, {room_.get(), used_bytes_});
         if (result < 0) return result;
-        for (const Part* part = parts_; part != parts_ + count_; ++part)
-            if (part->comes_back) std::memcpy(part->at, room_.get() + part->place, part->bytes);
+        const bool looks_at_all = number == SYS_poll || number == SYS_ppoll;
+        for (const Part* part = parts_; part != parts_ + count_; ++part) {
+            if (!part->comes_back) continue;
+            std::size_t filled = part->bytes;
+            if (part->length != nullptr)
+                filled = std::min<std::size_t>(filled, *part->length);  // which came before
+            if (part->unit != 0 && !looks_at_all)
+                filled = std::min(filled, part->unit * static_cast<std::size_t>(result));
+            std::memcpy(part->at, room_.get() + part->place, filled);
+        }
         return result;
     }
 
@@ -62,6 +72,8 @@ private:
         void* at;
         std::size_t place, bytes;
         bool comes_back;
+        std::size_t unit;         ///< so many bytes the result counts as one; 0: all are written
+        const socklen_t* length;  ///< of what is written; nullptr: all
     };
 
     /// A socklen_t and as many bytes.
@@ -70,17 +82,18 @@ private:
         if (length == nullptr) return true;
         const socklen_t bytes = *length;
         return put(touch.count, length, sizeof bytes, true) &&
-               (at == nullptr || put(touch.argument, at, bytes, true));
+               (at == nullptr || put(touch.argument, at, bytes, true, 0, length));
     }
 
     // What comes back goes there, too: the kernel may leave some of it as it is.
-    bool put(unsigned word, void* at, std::size_t bytes, bool comes_back) noexcept {
+    bool put(unsigned word, void* at, std::size_t bytes, bool comes_back, std::size_t unit = 0,
+             const socklen_t* length = nullptr) noexcept {
         constexpr std::size_t alignment = 16;
         const std::size_t place = (used_bytes_ + alignment - 1) / alignment * alignment;
         if (!room_ || place > room_bytes_ || bytes > room_bytes_ - place) return false;
         std::memset(room_.get() + used_bytes_, 0, place - used_bytes_);
         std::memcpy(room_.get() + place, at, bytes);
-        parts_[count_++] = {at, place, bytes, comes_back};
+        parts_[count_++] = {at, place, bytes, comes_back, unit, length};
         words_.word[word] = static_cast<long>(place);
         places_ |= 1u << word;
         used_bytes_ = place + bytes;
