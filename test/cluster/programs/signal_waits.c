@@ -3,6 +3,7 @@
 // was sent.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
@@ -37,6 +38,28 @@ static void wake(const char* what, const sigset_t* set, int waits, int sends, in
     check_equal("and sees what was written", seen, 1);
 }
 
+/// A thread of no maker's mask blocks a signal of its own, and takes what it has sent itself.
+static long sent_to_itself(int thread) {
+    long got = 0;
+#pragma omp parallel reduction(+ : got)
+    if (omp_get_thread_num() == thread) {
+        sigset_t own, former;
+        int which = 0;
+        sigemptyset(&own);
+        sigaddset(&own, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &own, &former);
+        raise(SIGUSR1);
+        sigwait(&own, &which);
+        got += which == SIGUSR1;
+        pthread_kill(pthread_self(), SIGUSR1);
+        which = 0;
+        sigwait(&own, &which);
+        got += which == SIGUSR1;
+        pthread_sigmask(SIG_SETMASK, &former, NULL);
+    }
+    return got;
+}
+
 int main(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -56,6 +79,7 @@ int main(void) {
         elapsed += sigtimedwait(&set, NULL, &soon) == -1 && errno == EAGAIN;
     }
     check_equal("a wait has a limit", elapsed, 2);
+    check_equal("what a thread blocks and sends itself waits for it", sent_to_itself(last), 2);
     const struct itimerval once = {{0, 0}, {0, 50000}};
     setitimer(ITIMER_REAL, &once, NULL);
 #pragma omp parallel reduction(+ : rung)

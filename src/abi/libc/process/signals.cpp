@@ -285,8 +285,10 @@ int set_stack(const stack_t* stack, stack_t* old) noexcept {
 }
 
 /// The runtime's threads block what comes from outside, so that it finds main's thread. What such a
-/// thread sends itself is for it.
+/// thread sends itself is for it, and stays pending if the program has blocked it.
 int raise_here(int number) noexcept {
+    const bool is_number = number > 0 && number < _NSIG;
+    if (is_number && (program_mask() & dsm::mask_of(number)) != 0) return real_raise(number);
     sigset_t one;
     sigset_t former;
     sigemptyset(&one);
