@@ -25,6 +25,8 @@ void _IO_list_lock() noexcept;
 void _IO_list_unlock() noexcept;
 }
 
+HIROBA_REAL(__fpending);
+
 extern "C" bool hiroba_sync_with_stdio(bool) __asm__("_ZNSt8ios_base15sync_with_stdioEb");
 
 namespace hiroba::abi {
@@ -80,7 +82,7 @@ void flush_streams() noexcept {
 void flush_stdio_at_end() noexcept {
     _IO_list_lock();
     for (FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain)
-        if (__fpending(stream) > 0) write_out_at_end(stream);
+        if (real___fpending(stream) > 0) write_out_at_end(stream);
     _IO_list_unlock();
 }
 

@@ -188,7 +188,7 @@ def all_cases():
         Case("freed_memory.c", "mmap", "3", "40"),
         Case("calls_of_others.c", environment=EXAMINED, stdin=b"41 first\nsecond line\nthird\n"),
         Case("streams_of_others.cpp", environment=EXAMINED, stdin=b"one\ntwo\nthree\nfour\nfive\n"),
-        *[Case(name, environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}) for name in ["rows_of_streams.c", "short_answers.c"]],
+        *[Case(name, environment=EXAMINED | {"HIROBA_PROVIDER": "udp"}) for name in ["rows_of_streams.c", "short_answers.c", "stream_state.c"]],
         Case("own_threads.cpp"),
         Case("own_threads.cpp", "pthread_exit"),
         Case("thread_keys.c", library=("thread_keys_library.c", "gcc")),

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <sys/mman.h>
 #include <wchar.h>
 
@@ -88,6 +89,55 @@ std::int64_t read_wide(FILE* stream, std::byte* data, std::int64_t most) noexcep
     return has_failed ? (errno != 0 ? -errno : -EIO) : count;
 }
 
+/// As fgets(): no other thread reads a part of the line.
+std::int64_t read_line(FILE* stream, std::byte* data, std::int64_t most, int end) noexcept {
+    std::int64_t count = 0;
+    flockfile(stream);
+    while (count < most) {
+        const int got = getc_unlocked(stream);
+        if (got == EOF) break;
+        data[count++] = static_cast<std::byte>(got);
+        if (got == end) break;
+    }
+    const bool has_failed = count == 0 && ferror(stream) != 0;
+    funlockfile(stream);
+    return has_failed ? (errno != 0 ? -errno : -EIO) : count;
+}
+
+/// libc's own functions, as in call_stream().
+std::int64_t look_at(FILE* stream, const CallArguments& words) noexcept {
+    const auto is = [](int result) { return static_cast<std::int64_t>(result != 0); };
+    switch (static_cast<StreamQuestion>(words.word[1])) {
+        case StreamQuestion::at_end: return is(feof(stream));
+        case StreamQuestion::has_failed: return is(ferror(stream));
+        case StreamQuestion::clear_errors: clearerr(stream); return 0;
+        case StreamQuestion::pending_bytes: return static_cast<std::int64_t>(__fpending(stream));
+        case StreamQuestion::reads: return is(__freading(stream));
+        case StreamQuestion::writes: return is(__fwriting(stream));
+        case StreamQuestion::is_readable: return is(__freadable(stream));
+        case StreamQuestion::is_writable: return is(__fwritable(stream));
+        case StreamQuestion::is_line_buffered: return is(__flbf(stream));
+        case StreamQuestion::buffer_bytes: return static_cast<std::int64_t>(__fbufsize(stream));
+        case StreamQuestion::purge: __fpurge(stream); return 0;
+        case StreamQuestion::set_locking:
+            return __fsetlocking(stream, static_cast<int>(words.word[2]));
+    }
+    return -ENOSYS;
+}
+
+std::int64_t get_position(FILE* stream, std::byte* data) noexcept {
+    fpos_t position;
+    if (fgetpos(stream, &position) != 0) return -errno;
+    std::memcpy(data, &position, sizeof position);
+    return 0;
+}
+
+std::int64_t set_position(FILE* stream, const std::byte* data) noexcept {
+    fpos_t position;
+    std::memcpy(&position, data, sizeof position);
+    return outcome(fsetpos(stream, &position));
+}
+
 /// How much of the data a call has filled that gave `result`. The rest stays as the caller has it.
 std::size_t filled_bytes(const FileRequest& request, std::int64_t result) noexcept {
     if (result < 0) return 0;
@@ -99,6 +149,7 @@ std::size_t filled_bytes(const FileRequest& request, std::int64_t result) noexce
         case SYS_getdents:
         case SYS_getdents64:
         case static_cast<std::int64_t>(StreamCall::read):
+        case static_cast<std::int64_t>(StreamCall::read_line):
         case static_cast<std::int64_t>(StreamCall::path): return std::min(all, count);
         case static_cast<std::int64_t>(StreamCall::read_wide):
             return std::min(all, count * sizeof(wchar_t));
@@ -123,6 +174,8 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
             return got == 0 && ferror(stream) != 0 && errno != 0 ? -errno
                                                                  : static_cast<std::int64_t>(got);
         }
+        case StreamCall::read_line:
+            return read_line(stream, data, words.word[1], static_cast<int>(words.word[2]));
         case StreamCall::unread:
             for (std::size_t i = 0; i < in_bytes; ++i) {
                 const int c = static_cast<unsigned char>(data[i]);
@@ -134,6 +187,10 @@ std::int64_t call_stream(StreamCall call, const CallArguments& words, std::byte*
         case StreamCall::tell: return outcome(ftello(stream));
         case StreamCall::flush: return outcome(fflush(stream));
         case StreamCall::close: return outcome(fclose(stream));
+        case StreamCall::close_child: return outcome(pclose(stream));
+        case StreamCall::get_position: return get_position(stream, data);
+        case StreamCall::set_position: return set_position(stream, data);
+        case StreamCall::look: return look_at(stream, words);
         case StreamCall::number: return outcome(fileno(stream));
         case StreamCall::buffer:
             return outcome(setvbuf(stream, nullptr, static_cast<int>(words.word[1]),

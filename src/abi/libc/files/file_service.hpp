@@ -26,11 +26,16 @@ struct CallArguments;
 enum class StreamCall : std::int64_t {
     write = 1 << 20,
     read,
-    unread,  ///< gives characters back, the last one read first
+    read_line,  ///< up to words[1] bytes, or up to the character words[2]
+    unread,     ///< gives characters back, the last one read first
     seek,
     tell,
     flush,
     close,
+    close_child,   ///< pclose()
+    get_position,  ///< fgetpos() and fsetpos()
+    set_position,
+    look,  ///< a StreamQuestion
     number,
     buffer,       ///< setvbuf() with the mode and bytes, and a buffer of the owner's
     reopen,       ///< the words as freopen(): mode and path in the data
@@ -39,6 +44,22 @@ enum class StreamCall : std::int64_t {
     unread_wide,  ///< gives one back
     orient,       ///< fwide(), and 1
     path          ///< where the file of descriptor words[0] lies
+};
+
+/// What stdio tells of a stream's state, or makes of it: words[1] of StreamCall::look.
+enum class StreamQuestion : long {
+    at_end,
+    has_failed,
+    clear_errors,
+    pending_bytes,
+    reads,
+    writes,
+    is_readable,
+    is_writable,
+    is_line_buffered,
+    buffer_bytes,
+    purge,
+    set_locking  ///< words[2]: how
 };
 
 /// Instead of a number: a handler of the program has ended the call of this lane.

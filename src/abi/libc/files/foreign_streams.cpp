@@ -11,12 +11,14 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "abi/libc/calls/kernel_access.hpp"
 #include "abi/libc/calls/system_calls.hpp"
@@ -49,6 +51,7 @@ HIROBA_REAL(fgetc);
 HIROBA_REAL(ungetc);
 HIROBA_REAL(fflush);
 HIROBA_REAL(fclose);
+HIROBA_REAL(pclose);
 HIROBA_REAL(freopen);
 HIROBA_REAL(freopen64);
 HIROBA_REAL(fseek);
@@ -56,10 +59,7 @@ HIROBA_REAL(fseeko);
 HIROBA_REAL(ftell);
 HIROBA_REAL(ftello);
 HIROBA_REAL(rewind);
-HIROBA_REAL(feof);
-HIROBA_REAL(ferror);
 HIROBA_REAL(clearerr);
-HIROBA_REAL(fileno);
 HIROBA_REAL(__isoc99_vfscanf);
 
 namespace hiroba::abi {
@@ -163,7 +163,6 @@ StandIn& find_stand_in(FILE* far, NodeId owner) noexcept {
     free->owner = owner;
     free->in_memory = false;
     if (free->local == nullptr) free->local = open_stand_in(*free);
-    real_clearerr(free->local);  // what the last stream it stood for left behind
     free->in_memory = ask(*free, StreamCall::number) == -EBADF;
     return *free;
 }
@@ -178,15 +177,20 @@ bool is_far_now(FILE* stream) noexcept {
     return false;
 }
 
-StandIn& stand_in_of(FILE* stream) noexcept { return find_stand_in(stream, owner_of(stream)); }
+/// Whether the stream is at its end, or has failed, the owner knows, whoever has read or written.
+StandIn& stand_in_of(FILE* stream) noexcept {
+    StandIn& stand_in = find_stand_in(stream, owner_of(stream));
+    real_clearerr(stand_in.local);
+    return stand_in;
+}
 
-int close_far(FILE* stream) noexcept {
+/// @return what the owner's call gave, or -1
+int close_far(FILE* stream, StreamCall call) noexcept {
     StandIn& stand_in = stand_in_of(stream);
-    const std::int64_t result = ask(stand_in, StreamCall::close);
+    const std::int64_t result = ask(stand_in, call);
     const std::scoped_lock guard{stand_ins_latch};
     stand_in.far = nullptr;  // its local stream serves the next
-    if (result < 0) errno = static_cast<int>(-result);
-    return result < 0 ? EOF : 0;
+    return result < 0 ? failed<int>(result) : static_cast<int>(result);
 }
 
 int flush_far(FILE* stream) noexcept {
@@ -275,34 +279,73 @@ int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept {
     return result < 0 ? failed<int>(result) : 0;
 }
 
-bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
-              std::size_t* got) noexcept {
+namespace {
+
+/// @param end  the character that ends it; none: only `total` bytes do
+bool read_at_once(std::byte* to, std::size_t total, std::optional<int> end, FILE* stream,
+                  std::size_t* got) noexcept {
     if (!is_far(stream)) return false;
     StandIn& stand_in = stand_in_of(stream);
     FILE& local = *stand_in.local;
-    const std::size_t total = size * count;
     std::size_t done = 0;
     flockfile(&local);
     // A character left here comes first: libc's own way takes it.
     const bool direct = unread(local) == 0;
     while (direct && done < total) {
         const std::size_t piece = std::min(total - done, world()->files->chunk_bytes());
-        auto* const to = static_cast<std::byte*>(buffer) + done;
-        const std::int64_t result = ask(stand_in, StreamCall::read, 0, 0, {}, {to, piece});
-        constexpr int at_end = 0x0010, failed = 0x0020;  // _IO_EOF_SEEN, _IO_ERR_SEEN of libio
-        if (result < 0) {
-            errno = static_cast<int>(-result);
-            local._flags |= failed;
-            break;
-        }
+        const std::int64_t result =
+            ask(stand_in, end ? StreamCall::read_line : StreamCall::read, static_cast<long>(piece),
+                end.value_or(0), {}, {to + done, piece});
+        if (result < 0) errno = static_cast<int>(-result);
+        if (result <= 0) break;
         done += static_cast<std::size_t>(result);
-        if (static_cast<std::size_t>(result) == piece) continue;
-        local._flags |= at_end;
-        break;
+        if (static_cast<std::size_t>(result) < piece) break;
+        if (end && to[done - 1] == static_cast<std::byte>(*end)) break;
     }
     funlockfile(&local);
-    *got = size == 0 ? 0 : done / size;
+    *got = done;
     return direct;
+}
+
+}  // namespace
+
+bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
+              std::size_t* got) noexcept {
+    const bool is_read =
+        read_at_once(static_cast<std::byte*>(buffer), size * count, std::nullopt, stream, got);
+    if (is_read) *got = size == 0 ? 0 : *got / size;
+    return is_read;
+}
+
+bool read_line_far(char* text, std::size_t most, int end, FILE* stream, std::size_t* got) noexcept {
+    return read_at_once(reinterpret_cast<std::byte*>(text), most, end, stream, got);
+}
+
+ssize_t get_line_far(char** line, std::size_t* room, int end, FILE* stream) noexcept {
+    if (line == nullptr || room == nullptr) return failed<ssize_t>(-EINVAL);
+    const std::size_t most = world()->files->chunk_bytes();
+    auto* const piece = static_cast<char*>(libc_malloc(most));
+    if (piece == nullptr) return failed<ssize_t>(-ENOMEM);
+    std::size_t length = 0;
+    bool has_room = true;
+    for (std::size_t got = most; got == most;) {
+        read_line_far(piece, most, end, stream, &got);
+        if (*line == nullptr || length + got >= *room) {
+            const std::size_t wanted = std::max(2 * *room, length + got + 1);
+            auto* const larger = static_cast<char*>(realloc(*line, wanted));
+            has_room = larger != nullptr;
+            if (!has_room) break;
+            *line = larger;
+            *room = wanted;
+        }
+        memcpy(*line + length, piece, got);
+        length += got;
+        if (got != 0 && piece[got - 1] == static_cast<char>(end)) break;
+    }
+    libc_free(piece);
+    if (!has_room || length == 0) return -1;
+    (*line)[length] = '\0';
+    return static_cast<ssize_t>(length);
 }
 
 }  // namespace hiroba::abi
@@ -337,9 +380,18 @@ int fputc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream
 int putc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream()); }
 int _IO_putc(int c, FILE* stream) { return real_fputc(c, Output(stream).near_stream()); }
 
-char* fgets(char* text, int bytes, FILE* stream) { return real_fgets(text, bytes, near(stream)); }
+char* fgets(char* text, int bytes, FILE* stream) {
+    size_t got = 0;
+    if (bytes <= 1 || !read_line_far(text, static_cast<size_t>(bytes) - 1, '\n', stream, &got))
+        return real_fgets(text, bytes, near(stream));
+    if (got == 0) return nullptr;
+    text[got] = '\0';
+    return text;
+}
 char* __fgets_chk(char* text, size_t room, int bytes, FILE* stream) {
-    return real___fgets_chk(text, room, bytes, near(stream));
+    const bool fits =
+        bytes > 0 && static_cast<size_t>(bytes) <= room;  // else libc ends the process
+    return fits ? fgets(text, bytes, stream) : real___fgets_chk(text, room, bytes, near(stream));
 }
 int fgetc(FILE* stream) { return real_fgetc(near(stream)); }
 int getc(FILE* stream) { return real_fgetc(near(stream)); }
@@ -372,9 +424,12 @@ int fflush(FILE* stream) {
     return stream == standard_output() ? flush_standard_output() : real_fflush(stream);
 }
 int fclose(FILE* stream) {
-    if (is_far(stream)) return close_far(stream);
+    if (is_far(stream)) return close_far(stream, StreamCall::close);
     note_standard(stream);
     return real_fclose(stream);
+}
+int pclose(FILE* stream) {
+    return is_far(stream) ? close_far(stream, StreamCall::close_child) : real_pclose(stream);
 }
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
     if (is_far(stream)) return reopen_far(path, mode, stream);
@@ -403,17 +458,5 @@ long ftell(FILE* stream) { return real_ftell(near(stream)); }
 off_t ftello(FILE* stream) { return real_ftello(near(stream)); }
 off64_t ftello64(FILE* stream) { return real_ftello(near(stream)); }
 void rewind(FILE* stream) { real_rewind(near(stream)); }
-int feof(FILE* stream) noexcept { return real_feof(near(stream)); }
-int ferror(FILE* stream) noexcept { return real_ferror(near(stream)); }
-void clearerr(FILE* stream) noexcept { real_clearerr(near(stream)); }
-
-/// The owner's number, which names the file on every node.
-int fileno(FILE* stream) noexcept {
-    if (!is_far(stream)) return real_fileno(stream);
-    const std::int64_t fd = ask(stand_in_of(stream), StreamCall::number);
-    if (fd >= 0) return static_cast<int>(fd);
-    errno = static_cast<int>(-fd);
-    return -1;
-}
 
 }  // extern "C"

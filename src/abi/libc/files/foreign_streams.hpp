@@ -39,9 +39,13 @@ int buffer_far(FILE* stream, int mode, std::size_t bytes) noexcept;
 std::int64_t ask_owner(FILE* far, StreamCall call, long a, long b, Bytes in,
                        MutableBytes out) noexcept;
 
-/// fread() of a stream of another node: the owner is asked for all bytes at once, not for each.
+/// Reads of a stream of another node: the owner is asked for all bytes at once, not for each.
 /// False: it belongs to this node, nothing was done.
 bool read_far(void* buffer, std::size_t size, std::size_t count, FILE* stream,
               std::size_t* got) noexcept;
+/// Up to `most` bytes, or up to `end`: what fits a message is taken whole.
+bool read_line_far(char* text, std::size_t most, int end, FILE* stream, std::size_t* got) noexcept;
+/// getdelim() of a stream of another node into `*line`, which realloc() enlarges.
+ssize_t get_line_far(char** line, std::size_t* room, int end, FILE* stream) noexcept;
 
 }  // namespace hiroba::abi

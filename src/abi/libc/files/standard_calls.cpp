@@ -22,6 +22,7 @@ int __vprintf_chk(int, const char*, va_list);
 int __vfprintf_chk(FILE*, int, const char*, va_list);
 int __isoc99_vscanf(const char*, va_list);
 int __isoc99_vfscanf(FILE*, const char*, va_list);
+char* __fgets_chk(char*, size_t, int, FILE*);
 char* __fgets_unlocked_chk(char*, size_t, int, FILE*);
 int __overflow(FILE*, int);
 int __uflow(FILE*);
@@ -103,10 +104,12 @@ int __overflow(FILE* stream, int c) {
                            : real_fputc_unlocked(c, Output(stream).near_stream());
 }
 char* fgets_unlocked(char* text, int bytes, FILE* stream) {
-    return real_fgets_unlocked(text, bytes, near(stream));
+    return is_far(stream) ? fgets(text, bytes, stream)
+                          : real_fgets_unlocked(text, bytes, near(stream));
 }
 char* __fgets_unlocked_chk(char* text, size_t room, int bytes, FILE* stream) {
-    return real___fgets_unlocked_chk(text, room, bytes, near(stream));
+    return is_far(stream) ? __fgets_chk(text, room, bytes, stream)
+                          : real___fgets_unlocked_chk(text, room, bytes, near(stream));
 }
 int fgetc_unlocked(FILE* stream) { return real_fgetc_unlocked(near(stream)); }
 int getc_unlocked(FILE* stream) { return real_fgetc_unlocked(near(stream)); }

@@ -30,6 +30,7 @@ HIROBA_REAL(fflush_unlocked);
 HIROBA_REAL(flockfile);
 HIROBA_REAL(ftrylockfile);
 HIROBA_REAL(funlockfile);
+HIROBA_REAL(__fpending);
 
 namespace hiroba::abi {
 namespace {
@@ -225,7 +226,7 @@ void end_of_output(FILE* stream) noexcept {
     if (stream != standard_output() || !several.load(std::memory_order_relaxed)) return;
     // Unlocked: what another thread is just printing is its own business.
     if (stream->_IO_buf_base != room || !is_fully_buffered(stream)) return;
-    if (__fpending(stream) < due_bytes.load(std::memory_order_relaxed)) return;
+    if (real___fpending(stream) < due_bytes.load(std::memory_order_relaxed)) return;
     if (!output_is_held.load(std::memory_order_relaxed)) try_write_out(stream);
 }
 
@@ -252,7 +253,7 @@ void write_out_standard_output() noexcept {
     constexpr std::uint32_t yields_before_sleep = 64;
     FILE* const stream = standard_output();
     Backoff backoff;
-    while (__fpending(stream) > 0 && !output_is_held.load(std::memory_order_acquire)) {
+    while (real___fpending(stream) > 0 && !output_is_held.load(std::memory_order_acquire)) {
         if (try_write_out(stream)) return;
         backoff.pause();
         if (backoff.yields() < yields_before_sleep) continue;

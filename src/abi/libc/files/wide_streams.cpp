@@ -75,9 +75,7 @@ std::size_t read_far(FILE* stream, wchar_t* text, std::size_t count) noexcept {
         const std::int64_t result =
             ask_owner(stream, StreamCall::read_wide, static_cast<long>(piece), 0, {},
                       std::as_writable_bytes(std::span(text + done, piece)));
-        constexpr int at_end = 0x0010, failed = 0x0020;  // _IO_EOF_SEEN, _IO_ERR_SEEN of libio
         if (result < 0) errno = static_cast<int>(-result);
-        if (result <= 0) near(stream)->_flags |= result == 0 ? at_end : failed;
         if (result <= 0) break;
         done += static_cast<std::size_t>(result);
         if (text[done - 1] == L'\n' || static_cast<std::size_t>(result) < piece) break;

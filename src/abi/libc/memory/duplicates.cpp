@@ -112,6 +112,7 @@ ssize_t read_line(char** line, std::size_t* room, int delimiter, FILE* from,
         if (*line == nullptr) return -1;
         *room = first_bytes;
     }
+    if (abi::is_far(from)) return abi::get_line_far(line, room, delimiter, from);
     return real_getdelim(line, room, delimiter, abi::near(from));
 }
 
