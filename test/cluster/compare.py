@@ -226,7 +226,7 @@ def all_cases():
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
         Case("process_state.c"),
-        Case("variables.c", threads=2),
+        Case("library_handles.c", flags=["-Wl,--no-as-needed", "-lm"]), Case("variables.c", threads=2),
         Case("variables.c", flags=["-DSTORES"], threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("attribute_rows.c", flags=["-Wl,--no-as-needed", "-lm"], several=True),
         Case("attribute_rows.c", flags=["-Wl,--no-as-needed", "-lm"], several=True, environment={"HIROBA_SYSTEM_CALLS": "interposed"}),

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ HIROBA_REAL(dlopen);
 HIROBA_REAL(dlmopen);
 HIROBA_REAL(dlerror);
 HIROBA_REAL(dlclose);
+HIROBA_REAL(dlinfo);
 HIROBA_REAL(mmap);
 HIROBA_REAL(munmap);
 
@@ -125,6 +127,30 @@ void* open_new(const char* file, int mode, const void* caller) noexcept {
     return *opened;
 }
 
+/// This node's handle, opened: the loader makes a list of the libraries that one needs when it is
+/// opened first, and looks for symbols there. Another node's thread may have opened this one.
+void* usable_handle(void* handle) noexcept {
+    static constinit std::atomic<const void*> opened[dsm::AddressMap::images_max]{};
+    void* const own = own_handle(handle);
+    if (own == RTLD_DEFAULT || own == RTLD_NEXT) return own;
+    for (std::atomic<const void*>& each : opened) {
+        const void* before = each.load(std::memory_order_acquire);
+        if (before == own) return own;
+        if (before != nullptr) continue;
+        const link_map* known = _r_debug.r_map;
+        while (known != nullptr && known != own) known = known->l_next;
+        if (known == nullptr)
+            die(exit_environment,
+                "dlsym or dlclose with a handle that another node's loader gave, and this node's "
+                "has "
+                "not. Open the library in main");
+        real_dlopen(known->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        each.compare_exchange_strong(before, own);
+        return own;
+    }
+    return own;
+}
+
 /// `noexcept`, or the call of it would come back here, to a handler of what it throws.
 using FindFunction = void*(void*, const char*) noexcept;
 
@@ -162,10 +188,19 @@ void* dlmopen(Lmid_t space, const char* file, int mode) noexcept {
 
 /// Node 0's handles mean something on every node.
 void* dlsym(void* handle, const char* name) noexcept {
-    return real_dlsym()(own_handle(handle), name);
+    return real_dlsym()(HIROBA_CALL_OF_PROGRAM() ? usable_handle(handle) : handle, name);
 }
 
-int dlclose(void* handle) noexcept { return real_dlclose(own_handle(handle)); }
+/// What no thread of this node has opened stays open: a library is loaded until the end.
+int dlclose(void* handle) noexcept {
+    if (!HIROBA_CALL_OF_PROGRAM()) return real_dlclose(handle);
+    if (real_dlclose(usable_handle(handle)) != 0) real_dlerror();
+    return 0;
+}
+
+int dlinfo(void* handle, int what, void* to) noexcept {
+    return real_dlinfo(HIROBA_CALL_OF_PROGRAM() ? usable_handle(handle) : handle, what, to);
+}
 
 char* dlerror() noexcept {
     if (refused == nullptr) return kept_for(real_dlerror(), __builtin_return_address(0));
