@@ -82,8 +82,7 @@ def all_cases():
     refused_rows = [Case("memory_table.rows", flags=["-DROW=" + row.name], refused=(78, row.says.encode()))
                     for row in memory_table.rows_of(PROGRAMS / "memory_table.rows") if row.way == "refused"]
     return ends + refused_rows + [
-        Case("order.c"),
-        Case("order_in_region.c"),
+        Case("order.c"), Case("order_in_region.c"),
         Case("order_in_region.c", environment={"HIROBA_NEWS": "message"}),
         Case("echo.c", stdin=text),
         Case("echo.c", stdin=b""),
@@ -213,8 +212,7 @@ def all_cases():
         Case("omp_locks.c"),
         Case("reductions.c"),
         Case("reductions.c", environment={"HIROBA_PROVIDER": "udp", "OMP_MAX_ACTIVE_LEVELS": "2"}),
-        Case("sync_locks.c"),
-        Case("sync_events.c"),
+        Case("sync_locks.c"), Case("sync_events.c"),
         Case("sync_cxx.cpp"),
         Case("sync_atomic_wait.cpp"),
         Case("sync_atomic_wait.cpp", "ordered", environment={"HIROBA_ATOMICS": "seq_cst"}),
@@ -225,7 +223,9 @@ def all_cases():
         Case("sync_refused.cpp", "robust", refused=(78, b"robust mutex at 0x")),
         Case("sync_refused.cpp", "shared", refused=(78, b"process-shared mutex at 0x")),
         Case("sync_refused.cpp", "futex", refused=(78, b"futex at 0x")),
-        Case("process_state.c"),
+        Case("process_state.c"), Case("registrations.c"), Case("registrations.c", "nothing"),
+        *[Case("registrations.c", word, refused=(0, call + b"() in a parallel region on this node"))
+          for word, call in [("domain", b"textdomain"), ("conversion", b"register_printf_specifier"), ("zone", b"tzset")]],
         Case("library_handles.c", flags=["-Wl,--no-as-needed", "-lm"]), Case("variables.c", threads=2),
         Case("variables.c", flags=["-DSTORES"], threads=2, environment={"HIROBA_PROVIDER": "udp"}),
         Case("attribute_rows.c", flags=["-Wl,--no-as-needed", "-lm"], several=True),

@@ -36,9 +36,6 @@ HIROBA_REAL(hstrerror);
 HIROBA_REAL(gai_strerror);
 HIROBA_REAL(dcgettext);
 HIROBA_REAL(dcngettext);
-HIROBA_REAL(textdomain);
-HIROBA_REAL(bindtextdomain);
-HIROBA_REAL(bind_textdomain_codeset);
 
 namespace hiroba::abi {
 namespace {
@@ -189,15 +186,6 @@ char* ngettext(const char* one, const char* many, unsigned long count) noexcept 
     return translated(
         real_dcngettext(static_cast<const char*>(nullptr), one, many, count, LC_MESSAGES), one,
         many, HIROBA_CALLER);
-}
-char* textdomain(const char* domain) noexcept {
-    return kept_for(real_textdomain(domain), HIROBA_CALLER);
-}
-char* bindtextdomain(const char* domain, const char* directory) noexcept {
-    return kept_for(real_bindtextdomain(domain, directory), HIROBA_CALLER);
-}
-char* bind_textdomain_codeset(const char* domain, const char* codeset) noexcept {
-    return kept_for(real_bind_textdomain_codeset(domain, codeset), HIROBA_CALLER);
 }
 
 }  // extern "C"

@@ -28,6 +28,7 @@
 #include "abi/libc/process/cxx_handlers.hpp"
 #include "abi/libc/process/fortran_start.hpp"
 #include "abi/libc/process/later_libraries.hpp"
+#include "abi/libc/process/registrations.hpp"
 #include "abi/libc/process/resource_limits.hpp"
 #include "abi/libc/process/shared_rows.hpp"
 #include "abi/libc/process/signals.hpp"
@@ -74,6 +75,7 @@ struct State {
     std::array<bool, _NSIG> has_action{};
     std::array<Action, _NSIG> action{};
     const LibraryRecord* libraries = nullptr;
+    const Registration* registrations = nullptr;
     StandardOwners* standard = nullptr;
     KeptObjects* kept = nullptr;
     CxxHandlers handlers = {};
@@ -107,6 +109,7 @@ void look_at_process() noexcept {
     own.environment = environ;
     own.environment_version = variables_version();
     own.libraries = opened_libraries();
+    own.registrations = registrations();
     own.standard = publish_standard_owners();
     own.kept = publish_kept_objects();
     own.protections = publish_protections();
@@ -195,6 +198,7 @@ void become(const State& next) noexcept {
     }
     for (const int timer : {ITIMER_VIRTUAL, ITIMER_PROF}) start_timer_as(next, timer);
     open_as_on_node_0(next.libraries);
+    repeat_registrations(next.registrations);
     // Last: what comes before may need the rights that are given up.
     if (next.has_ids && !are_equal(current_ids(), next.ids)) become_user(next.ids);
 }
@@ -247,8 +251,8 @@ void interval_timer_changed(int which, const timeval& interval) noexcept {
 }
 
 void time_zone_changed() noexcept {
-    // On another node it follows from the environment, which is everybody's.
-    if (!is_worker()) changed.store(true);
+    // The environment is everybody's; what libc of the others has read of it is not.
+    if (!is_worker() || !is_zone_of_node_0()) process_state_changed("tzset()");
 }
 
 void standard_unit_changed(int unit, const char* statement) noexcept {

@@ -36,7 +36,8 @@ namespace {
 
 constinit Latch naming;  ///< from libc's writing of `tzname` to its repair
 constinit Latch changing;
-constinit TimeZone here;  ///< under `changing`
+constinit TimeZone here;       ///< under `changing`
+constinit TimeZone of_node_0;  ///< another node: as its region began; under `changing`
 constinit std::atomic<bool> known{false};
 
 /// libc has read TZ just now. @return whether that is another zone
@@ -56,6 +57,16 @@ bool note_read() noexcept {
     strcpy(here.text, is_set ? text : "");
     known.store(true, std::memory_order_release);
     return true;
+}
+
+/// Where node 0 has not read TZ, it would read what that is now.
+void note_zone_of_node_0(const TimeZone& zone) noexcept {
+    const char* const text = getenv("TZ");
+    const std::scoped_lock guard{changing};
+    of_node_0 = zone;
+    if (zone.is_known || (text != nullptr && strlen(text) >= TimeZone::bytes_max)) return;
+    of_node_0.is_set = text != nullptr;
+    strcpy(of_node_0.text, text != nullptr ? text : "");
 }
 
 /// For a moment TZ is all there is of the environment.
@@ -94,12 +105,18 @@ ZoneUse::~ZoneUse() {
     if (reads && note_read()) time_zone_changed();
 }
 
+bool is_zone_of_node_0() noexcept {
+    const std::scoped_lock guard{changing};
+    return here.is_set == of_node_0.is_set && strcmp(here.text, of_node_0.text) == 0;
+}
+
 TimeZone time_zone() noexcept {
     const std::scoped_lock guard{changing};
     return here;
 }
 
 void become_time_zone(const TimeZone& zone) noexcept {
+    note_zone_of_node_0(zone);
     if (!zone.is_known) return;
     const TimeZone now = time_zone();
     if (now.is_known && now.is_set == zone.is_set && strcmp(now.text, zone.text) == 0) return;

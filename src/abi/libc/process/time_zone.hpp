@@ -31,6 +31,8 @@ private:
     char* names_[2] = {};
 };
 
+/// Another node: whether this node's is what node 0 had when the region began.
+bool is_zone_of_node_0() noexcept;
 /// This node's, for another to become so.
 TimeZone time_zone() noexcept;
 /// Makes libc of this node read `zone`, if that is not what it has read.
