@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // register_printf_function
+
 static int print_word(FILE* stream, const struct printf_info* info, const void* const* arguments) {
     (void)info;
     return fprintf(stream, "<%d>", *(const int*)arguments[0]);

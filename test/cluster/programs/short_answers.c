@@ -48,7 +48,7 @@ static void open_all(void) {
     poller = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN};
     epoll_ctl(poller, EPOLL_CTL_ADD, datagrams[1], &event);
-    folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+    folder = open("/proc/sys/vm", O_RDONLY | O_DIRECTORY);
     stream = tmpfile();
     fputs("of a stream", stream);
     rewind(stream);
