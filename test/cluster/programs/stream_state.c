@@ -2,7 +2,9 @@
 // What stdio tells of a stream that another node has opened, and changes in it; what one node comes
 // upon in a stream is the stream's; and a line that all threads read goes to one as a whole.
 #define _GNU_SOURCE
+#ifndef INLINED
 #define __NO_INLINE__ 1  // the headers' versions look into the stream itself
+#endif
 #include <omp.h>
 #include <stdio.h>
 #include <stdio_ext.h>

@@ -14,11 +14,13 @@
 #include <atomic>
 #include <cerrno>
 
+#include "abi/libc/memory/malloc_place.hpp"
 #include "abi/libc/process/core_memory.hpp"
 #include "abi/libc/process/first_thread.hpp"
 #include "abi/libc/process/job_end.hpp"
 #include "abi/world.hpp"
 #include "base/clock.hpp"
+#include "base/fatal.hpp"
 #include "base/thread_context.hpp"
 #include "dsm/memory/fault_attached.hpp"
 #include "dsm/memory/fault_program.hpp"
@@ -82,6 +84,17 @@ void find_place(const dsm::AddressMap& map, net::CrashBody& crash) noexcept {
     }
 }
 
+/// The headers' versions of getc_unlocked() and its kin look into the stream themselves.
+void refuse_other_heap(std::uintptr_t address) noexcept {
+    const auto owner = foreign_private_heap(reinterpret_cast<const void*>(address));
+    if (!owner) return;
+    die(exit_environment,
+        "use of 0x%lx in the heap of node %u's libc: a FILE that it has opened is used here "
+        "without a call, as getc_unlocked and feof_unlocked are inlined. Compile with "
+        "-D__NO_INLINE__, or use getc and feof",
+        address, owner->value);
+}
+
 /// The process is about to end by the first thread's crash: the launcher must see that one whole.
 void await_first() noexcept {
     const std::uint64_t deadline_ns = now_ns() + look_limit_ns;
@@ -108,6 +121,7 @@ bool tell(int signal, const siginfo_t& info, const ucontext_t& context) noexcept
         crash.access = access_of(context);
         crash.address = reinterpret_cast<std::uintptr_t>(info.si_addr);
         find_place(*node->map, crash);
+        refuse_other_heap(crash.address);
     }
     put_memory_into_core(*node->map);
     const bool heard = net::report_crash(node->job, crash, look_limit_ns);
