@@ -2,8 +2,8 @@
 // Role: the linear sweep. Compilers keep data out of code sections, so decoding from the start of
 // each section meets every instruction; where it fails, it steps one byte and finds its feet.
 // Assembler code may have tables among it. There look_quickly() tells lengths of what is no
-// instruction, so an object in which anything does not decode is swept once more, and each
-// instruction decoded.
+// instruction. So the sweep goes back where anything does not decode, and decodes each instruction
+// from well before that place to well behind it.
 #include "omp/atomic/code_scan.hpp"
 
 #include <Zydis/Zydis.h>
@@ -80,9 +80,7 @@ bool describe(const Decoded& decoded, CodeSite& site) {
 
 class Sweep {
 public:
-    enum class Look : std::uint8_t { quickly, decoding };
-    Sweep(dsm::AddressRange code, Look look)
-        : looks_quickly_(look == Look::quickly), targets_(code) {
+    explicit Sweep(dsm::AddressRange code) : targets_(code) {
         const bool ready = ZYAN_SUCCESS(
             ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
         HIROBA_INVARIANT(ready, "the Zydis library refuses 64-bit mode");
@@ -91,11 +89,17 @@ public:
     void section(dsm::AddressRange range) {
         sections_.push_back(range);
         before_count_ = 0;
-        std::uintptr_t at = range.address;
+        Mark marks[2] = {mark(range.address), mark(range.address)};
+        std::uintptr_t at = range.address, decoded_to = at;
         while (at < range.end()) {
+            if (at - marks[1].address >= near_data) {
+                marks[0] = marks[1];
+                marks[1] = mark(at);
+            }
+            const bool looks_quickly = at >= decoded_to;
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
             const std::size_t room = range.end() - at;
-            const bool may_be_data = !looks_quickly_ && !decodes(bytes, room);
+            const bool may_be_data = !looks_quickly && !decodes(bytes, room);
             const auto quick = may_be_data ? QuickInstruction{} : look_quickly(bytes, room);
             if (quick.length != 0) {
                 scan_.wide_vectors |= quick.is_vector;
@@ -110,10 +114,15 @@ public:
             const auto* code = reinterpret_cast<const void*>(at);
             if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
                     &decoder_, &context, code, range.end() - at, &decoded.instruction))) {
-                ++scan_.undecodable_bytes;
-                if (looks_quickly_) return;
-                scan_.wide_vectors = true;
+                decoded_to = at + near_data;
                 before_count_ = 0;
+                if (looks_quickly) {
+                    at = go_back_to(marks[0]);
+                    marks[1] = marks[0];
+                    continue;
+                }
+                ++scan_.undecodable_bytes;
+                scan_.wide_vectors = true;
                 ++at;
                 continue;
             }
@@ -129,8 +138,6 @@ public:
         return ZYAN_SUCCESS(
             ZydisDecoderDecodeInstruction(&decoder_, &context, code, room, &instruction));
     }
-
-    bool is_all_code() const { return scan_.undecodable_bytes == 0; }
 
     CodeScan finish() {
         std::sort(tables_.begin(), tables_.end());
@@ -149,6 +156,26 @@ public:
     }
 
 private:
+    /// Tables among code are shorter.
+    static constexpr std::size_t near_data = std::size_t{32} << 10;
+
+    /// What had been found when the sweep was at an instruction.
+    struct Mark {
+        std::uintptr_t address;
+        std::size_t sites, loops, tables, left_alone;
+    };
+    Mark mark(std::uintptr_t at) const {
+        return {at, scan_.sites.size(), scan_.loops.size(), tables_.size(), scan_.left_alone};
+    }
+    /// Forgets what was found since; but for targets of branches, which only make a site a trap.
+    std::uintptr_t go_back_to(const Mark& mark) {
+        scan_.sites.resize(mark.sites);
+        scan_.loops.resize(mark.loops);
+        tables_.resize(mark.tables);
+        scan_.left_alone = mark.left_alone;
+        return mark.address;
+    }
+
     void branch(std::uintptr_t at, const QuickInstruction& quick) {
         const std::uintptr_t end = at + quick.length;
         const std::uintptr_t target =
@@ -245,7 +272,6 @@ private:
     static constexpr std::size_t before_most = 8;
 
     ZydisDecoder decoder_;
-    bool looks_quickly_;
     CodeScan scan_;
     /// Addresses of the last instructions; the newest is the one at `before_count_ - 1`, modulo.
     std::array<std::uintptr_t, before_most> before_{};
@@ -306,12 +332,9 @@ CodeScan scan_code(std::span<const CodeSection> sections) {
         }
         code = {begin, end - begin};
     }
-    for (const Sweep::Look look : {Sweep::Look::quickly, Sweep::Look::decoding}) {
-        Sweep sweep{code, look};
-        for (const CodeSection& section : sections) sweep.section(section.range);
-        if (look == Sweep::Look::decoding || sweep.is_all_code()) return sweep.finish();
-    }
-    return {};
+    Sweep sweep{code};
+    for (const CodeSection& section : sections) sweep.section(section.range);
+    return sweep.finish();
 }
 
 }  // namespace hiroba::omp

@@ -68,9 +68,39 @@ constexpr char vector_map[] =
     "mmmmmmmmmmmmmmmm"  // e0
     "mmmmmmmmmmmmmmm.";
 
-struct Prefixes {
-    bool is_16_bits = false, has_w = false;
+/// What a letter says, for a sweep that looks up one byte.
+struct Kind {
+    std::uint8_t behind = 0;  ///< bytes, without what modrm needs; a word counts as four
+    bool has_modrm = false;
+    bool has_word = false;  ///< two bytes of it are left out with 16 bits
+    bool is_branch = false;
+    bool is_rare = false;  ///< more is to be known: look at the letter
+    char letter = '.';
 };
+
+constexpr Kind kind_of(char letter) {
+    switch (letter) {
+        case 'n': return {.letter = letter};
+        case '1': return {.behind = 1, .letter = letter};
+        case '2': return {.behind = 2, .letter = letter};
+        case '4': return {.behind = 4, .has_word = true, .letter = letter};
+        case 'm': return {.has_modrm = true, .letter = letter};
+        case 'i': return {.behind = 1, .has_modrm = true, .letter = letter};
+        case 'z': return {.behind = 4, .has_modrm = true, .has_word = true, .letter = letter};
+        case 'b': return {.behind = 1, .is_branch = true, .letter = letter};
+        case 'B': return {.behind = 4, .is_branch = true, .letter = letter};
+        default: return {.is_rare = true, .letter = letter};
+    }
+}
+
+struct Kinds {
+    Kind of[256];
+    constexpr explicit Kinds(const char* letters) {
+        for (unsigned i = 0; i < 256; ++i) of[i] = kind_of(letters[i]);
+    }
+};
+constexpr Kinds one_byte_kinds{one_byte}, two_byte_kinds{two_bytes}, vector_kinds{vector_map};
+constexpr Kind modrm_alone = kind_of('m'), modrm_and_byte = kind_of('i');
 
 /// Bytes of modrm and displacement by modrm's value, and whether sib lies between them.
 struct Operands {
@@ -87,110 +117,108 @@ struct Operands {
 };
 constexpr Operands operands;
 
-/// Bytes of modrm, sib and displacement; 0: beyond the room.
-std::size_t operand_bytes(const std::uint8_t* code, std::size_t room) noexcept {
-    if (room == 0) return 0;
-    std::size_t bytes = operands.of[code[0]];
-    if (bytes & Operands::has_sib) {
-        if (room < 2) return 0;
-        bytes = (bytes ^ Operands::has_sib) + 1;
-        if (code[0] < 0x40 && (code[1] & 7) == 5) bytes += 4;
-    }
-    return bytes <= room ? bytes : 0;
+constexpr std::size_t length_max = 15, bytes_read = 24;
+
+/// Bytes of modrm, sib and displacement.
+std::size_t operand_bytes(const std::uint8_t* code) noexcept {
+    const std::size_t bytes = operands.of[code[0]];
+    if (!(bytes & Operands::has_sib)) return bytes;
+    const bool has_word = code[0] < 0x40 && (code[1] & 7) == 5;
+    return (bytes ^ Operands::has_sib) + 1 + (has_word ? 4 : 0);
 }
 
-/// What follows the opcode, without a displacement of a branch; more than any room: decode it.
-std::size_t bytes_behind(char kind, const Prefixes& prefixes, const std::uint8_t* code,
-                         std::size_t room) noexcept {
-    constexpr std::size_t decode = SIZE_MAX;
-    const std::size_t word = prefixes.is_16_bits && !prefixes.has_w ? 2 : 4;
-    switch (kind) {
-        case 'n': return 0;
-        case '1': return 1;
-        case '2': return 2;
-        case '4': return word;
-        case 'w': return prefixes.has_w ? 8 : word;
-        case '.': return decode;
-        default: break;
-    }
-    const std::size_t operand = operand_bytes(code, room);
-    if (operand == 0) return decode;
+/// What follows the opcode where the letter has to be looked at; more than any length: decode it.
+std::size_t rare_bytes_behind(char letter, std::size_t word, bool has_w,
+                              const std::uint8_t* code) noexcept {
+    constexpr std::size_t decode = length_max + 1;
     const bool is_register = code[0] >= 0xc0;
     const unsigned number = code[0] >> 3 & 7;
-    switch (kind) {
-        case 'm': return operand;
-        case 'i': return operand + 1;
-        case 'z': return operand + word;
-        case 'x': return is_register ? operand : decode;
-        case 'g': return operand + (number < 2 ? 1 : 0);
-        case 'G': return operand + (number < 2 ? word : 0);
-        case '0': return number == 0 ? operand + 1 : decode;
-        case 'Z': return number == 0 ? operand + word : decode;
+    switch (letter) {
+        case 'w': return has_w ? 8 : word;
+        case 'x': return is_register ? operand_bytes(code) : decode;
+        case 'g': return operand_bytes(code) + (number < 2 ? 1 : 0);
+        case 'G': return operand_bytes(code) + (number < 2 ? word : 0);
+        case '0': return number == 0 ? operand_bytes(code) + 1 : decode;
+        case 'Z': return number == 0 ? operand_bytes(code) + word : decode;
         default: return decode;
     }
 }
 
 /// With a VEX or EVEX prefix in front, which nothing else is in front of.
-QuickInstruction look_at_vector(const std::uint8_t* code, std::size_t room) noexcept {
+QuickInstruction look_at_vector(const std::uint8_t* code) noexcept {
     const bool is_short = code[0] == 0xc5, is_vex = code[0] != 0x62;
     const std::size_t opcode = is_short ? 2 : is_vex ? 3 : 4;
-    if (opcode >= room) return {};
     const unsigned map = is_short ? 1 : code[1] & (is_vex ? 0x1f : 7);
     if (map == 0 || map > 3) return {};
     constexpr std::uint8_t is_evex = 4;
     if (!is_vex && (code[2] & is_evex) == 0) return {};
-    const char kind = map == 1 ? vector_map[code[opcode]] : map == 2 ? 'm' : 'i';
-    const std::size_t at = opcode + 1;
-    const std::size_t behind = bytes_behind(kind, {}, code + at, room - at);
-    if (behind > room || at + behind > room) return {};
+    const Kind kind = map == 1   ? vector_kinds.of[code[opcode]]
+                      : map == 2 ? modrm_alone
+                                 : modrm_and_byte;
+    if (kind.is_rare) return {};
+    std::size_t at = opcode + 1 + kind.behind;
+    if (kind.has_modrm) at += operand_bytes(code + opcode + 1);
     QuickInstruction told;
     told.is_vector = true;
-    told.length = static_cast<std::uint8_t>(at + behind);
+    told.length = static_cast<std::uint8_t>(at <= length_max ? at : 0);
     return told;
+}
+
+bool is_prefix(std::uint8_t byte) noexcept {
+    return byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0x64 || byte == 0x65 ||
+           byte == 0x2e || byte == 0x3e;
+}
+
+/// @param code  bytes_read of them
+QuickInstruction look(const std::uint8_t* code) noexcept {
+    bool is_16_bits = false, has_w = false;
+    std::size_t at = 0;
+    for (; is_prefix(code[at]); ++at) {
+        is_16_bits |= code[at] == 0x66;
+        if (at == 8) return {};
+    }
+    if ((code[at] & 0xf0) == 0x40) has_w = (code[at++] & 8) != 0;
+    const Kind* kinds = one_byte_kinds.of;
+    if (code[at] == 0x0f) {
+        kinds = two_byte_kinds.of;
+        ++at;
+    }
+    const Kind kind = kinds[code[at]];
+    if (kinds == two_byte_kinds.of && (code[at] == 0x38 || code[at] == 0x3a)) ++at;
+    ++at;
+
+    QuickInstruction told;
+    const bool short_word = is_16_bits && !has_w;
+    if (kind.is_branch) {
+        if (short_word) return {};
+        told.is_branch = true;
+        if (kind.behind == 1)
+            told.distance = static_cast<std::int8_t>(code[at]);
+        else
+            std::memcpy(&told.distance, code + at, sizeof told.distance);
+    }
+    std::size_t length = at + kind.behind - (kind.has_word && short_word ? 2 : 0);
+    if (kind.has_modrm) length += operand_bytes(code + at);
+    if (kind.is_rare)
+        length = at + rare_bytes_behind(kind.letter, short_word ? 2 : 4, has_w, code + at);
+    if (length > length_max) return {};
+    told.length = static_cast<std::uint8_t>(length);
+    return told;
+}
+
+QuickInstruction look_at_any(const std::uint8_t* code) noexcept {
+    const bool is_vector = code[0] == 0xc5 || code[0] == 0xc4 || code[0] == 0x62;
+    return is_vector ? look_at_vector(code) : look(code);
 }
 
 }  // namespace
 
 QuickInstruction look_quickly(const std::uint8_t* code, std::size_t room) noexcept {
-    constexpr std::size_t length_max = 15;
-    Prefixes prefixes;
-    std::size_t at = 0;
-    if (room != 0 && (code[0] == 0xc5 || code[0] == 0xc4 || code[0] == 0x62))
-        return look_at_vector(code, room);
-    for (; at < room; ++at) {
-        if (code[at] == 0x66)
-            prefixes.is_16_bits = true;
-        else if (code[at] != 0xf2 && code[at] != 0xf3 && code[at] != 0x64 && code[at] != 0x65 &&
-                 code[at] != 0x2e && code[at] != 0x3e)
-            break;
-    }
-    if (at < room && (code[at] & 0xf0) == 0x40) prefixes.has_w = (code[at++] & 8) != 0;
-    if (at + 1 >= room || at > 8) return {};
-    const bool is_two_bytes = code[at] == 0x0f;
-    if (is_two_bytes) ++at;
-    const bool has_map = is_two_bytes && (code[at] == 0x38 || code[at] == 0x3a);
-    const char* const kinds = is_two_bytes ? two_bytes : one_byte;
-    const char kind = kinds[code[at++]];
-    if (has_map && at++ >= room) return {};
-
-    QuickInstruction told;
-    std::size_t behind = 0;
-    if (kind == 'b' || kind == 'B') {
-        if (prefixes.is_16_bits && !prefixes.has_w) return {};
-        told.is_branch = true;
-        behind = kind == 'b' ? 1 : 4;
-        if (at + behind > room) return {};
-        if (kind == 'b') {
-            told.distance = static_cast<std::int8_t>(code[at]);
-        } else {
-            std::memcpy(&told.distance, code + at, sizeof told.distance);
-        }
-    } else {
-        behind = bytes_behind(kind, prefixes, code + at, room - at);
-    }
-    if (behind > room || at + behind > room || at + behind > length_max) return {};
-    told.length = static_cast<std::uint8_t>(at + behind);
-    return told;
+    if (room >= bytes_read) return look_at_any(code);
+    std::uint8_t padded[bytes_read] = {};
+    std::memcpy(padded, code, room);
+    const QuickInstruction told = look_at_any(padded);
+    return told.length <= room ? told : QuickInstruction{};
 }
 
 }  // namespace hiroba::omp
