@@ -221,14 +221,29 @@ void SyncTable::begin_once(SyncKey key) noexcept {
     }
 }
 
+void SyncTable::leave_once(Visit& once) noexcept {
+    once.set_state(0);
+    once.grant_all();
+}
+
 void SyncTable::end_once(SyncKey key) noexcept {
     on_runtime_stack([&] {
+        {
+            Visit once{cells_, key, CellKind::once};
+            if (once.owe_release()) return leave_once(once);
+        }
         memory_.release(Others::running);
         Visit once{cells_, key, CellKind::once};
         once.catch_up();
         once.publish();
-        once.set_state(0);
-        once.grant_all();
+        leave_once(once);
+    });
+}
+
+void SyncTable::forgo_once(SyncKey key) noexcept {
+    on_runtime_stack([&] {
+        Visit once{cells_, key, CellKind::once};
+        leave_once(once);
     });
 }
 

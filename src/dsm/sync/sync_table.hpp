@@ -85,9 +85,11 @@ public:
     std::uint32_t semaphore_value(SyncKey key, std::uint32_t initial) noexcept;
 
     /// Waits until no other thread is between begin and end, then sees what they did. The caller
-    /// looks at the object's bytes: done already, or does it and says so there; then ends.
+    /// looks at the object's bytes: forgoes what is done already, or does it, says so there and
+    /// ends. Who finds it done later sees what was done before (see_once(), begin_once()).
     void begin_once(SyncKey key) noexcept;
     void end_once(SyncKey key) noexcept;
+    void forgo_once(SyncKey key) noexcept;
     /// For a caller that finds it done in the bytes: sees what was done before they said so.
     void see_once(SyncKey key) noexcept;
 
@@ -109,6 +111,7 @@ private:
     static void admit(Visit& rwlock) noexcept;
     static void leave_rwlock(Visit& rwlock) noexcept;
     static void give_one(Visit& semaphore) noexcept;
+    static void leave_once(Visit& once) noexcept;
     /// What `is` says of the cell; false where there is none.
     bool ask(SyncKey key, CellKind kind, bool (*is)(const Visit& cell)) noexcept;
     void catch_up(SyncKey key) noexcept;

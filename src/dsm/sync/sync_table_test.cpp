@@ -363,6 +363,21 @@ TEST_F(Sync, once_is_one_thread_at_a_time) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(Sync, once_of_one_node_costs_no_release_until_another_looks) {
+    for (SyncKey each = key; each < key + 1'000 * 8; each += 8) {
+        at(0).begin_once(each);
+        at(0).end_once(each);
+    }
+    EXPECT_EQ(memory(0).releases, 0u);
+    at(1).see_once(key);
+    EXPECT_EQ(memory(0).releases, 1u);
+    EXPECT_EQ(memory(1).knows, 1u);
+    at(1).begin_once(key + 8);
+    at(1).forgo_once(key + 8);
+    EXPECT_LE(memory(0).releases, 2u);
+    EXPECT_EQ(memory(1).releases, 0u);
+}
+
 // More than there are cells: an idle object needs none.
 TEST_F(Sync, a_million_mutexes_may_come_and_go) {
     for (SyncKey each = key; each < key + 40 * 1'000'000ull; each += 40) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Role: pthread_once and call_once, and the guards of function statics.
 // Invariant: that something is done stands in the object's own bytes. The thread that did it writes
-// it there before it releases. So a new object in old memory is a new one; a thread that finds it
-// there still acquires.
+// it there before it releases, or owes that. So a new object in old memory is a new one; a thread
+// that finds it there still acquires.
 //
 // A guard's first byte is read by the compiler's code, with no call that could acquire. So on
 // several nodes it stays 0 for ever and the second byte says that the static is made. A guard is
@@ -80,7 +80,7 @@ int acquire_global(dsm::SyncTable& table, Guard* guard) noexcept {
     if (place_of(guard).load(std::memory_order_acquire) == guard) return 0;
     table.begin_once(key_of(guard));
     if (made_byte(guard) == 0) return 1;
-    table.end_once(key_of(guard));
+    table.forgo_once(key_of(guard));
     place_of(guard).store(guard, std::memory_order_release);
     return 0;
 }
