@@ -269,6 +269,7 @@ bool has_relocation(std::uintptr_t bias, std::uintptr_t dynamic,
         });
         if (begin == nullptr) continue;
         for (const ElfW(Rela) & each : std::span(begin, bytes / sizeof *begin)) {
+            if (ELF64_R_TYPE(each.r_info) == R_X86_64_RELATIVE) continue;  // millions
             const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(each.r_info)];
             const bool elsewhere = symbol.st_shndx == SHN_UNDEF;
             if (wanted({ELF64_R_TYPE(each.r_info), elsewhere ? strings + symbol.st_name : ""}))

@@ -42,10 +42,10 @@ void* find_in_libc(std::string_view name) noexcept;
 
 /// What the loader has filled in for an object.
 struct Relocation {
-    std::uint64_t type;   ///< R_X86_64_...
-    std::string_view of;  ///< what it asks others for; empty: something of its own
+    std::uint64_t type;  ///< R_X86_64_...
+    const char* of;      ///< what it asks others for; empty: something of its own
 };
-/// Whether an object has a relocation that `wanted` says is.
+/// Whether an object has a relocation, other than of its own addresses, that `wanted` says is.
 bool has_relocation(std::uintptr_t bias, std::uintptr_t dynamic,
                     bool (*wanted)(const Relocation& relocation)) noexcept;
 

@@ -23,14 +23,17 @@ constexpr std::string_view functions[] = {
 constexpr std::string_view of_call_once[] = {"_ZSt11__once_call", "_ZSt15__once_callable"};
 
 bool asks_unseen(const Relocation& relocation) noexcept {
-    return std::ranges::find(functions, relocation.of) != std::end(functions);
+    const bool is_cxx = relocation.of[0] == '_' && relocation.of[1] == 'Z';
+    return !is_cxx &&
+           std::ranges::find(functions, std::string_view{relocation.of}) != std::end(functions);
 }
 
 /// Data of threads that are reached by an offset from the thread's descriptor, not by a call of
 /// __tls_get_addr().
 bool reaches_data_of_threads(const Relocation& relocation) noexcept {
     const bool unseen = relocation.type == R_X86_64_TPOFF64 || relocation.type == R_X86_64_TLSDESC;
-    return unseen && std::ranges::find(of_call_once, relocation.of) == std::end(of_call_once);
+    return unseen && std::ranges::find(of_call_once, std::string_view{relocation.of}) ==
+                         std::end(of_call_once);
 }
 
 bool keeps_unseen(const LoadedObject& object) noexcept {

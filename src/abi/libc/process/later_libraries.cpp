@@ -144,12 +144,17 @@ LibraryRecord* write_down(const Opening& now, const Objects& objects) noexcept {
     return record;
 }
 
+void adopt(const Objects& objects, const char* path) noexcept {
+    if (omp::tell_threads_apart(objects)) omp::program_tells_threads_apart.store(true);
+    require(adopt_libraries(*world(), objects), path);
+}
+
 /// Node 0. From here on the other nodes will have them, too.
 void adopt_here(Opening& now, const Objects& objects) noexcept {
     omp::LibraryRange& place = world()->library_range;
     place.stop_steering();
     place.free_above();
-    require(adopt_libraries(*world(), objects), objects.front().path.c_str());
+    adopt(objects, objects.front().path.c_str());
     place.close();
     now.record = write_down(now, objects);
     process_state_changed("dlopen()");
@@ -160,7 +165,6 @@ void look_at_new(Opening& now, bool mapped) noexcept {
     if (now.record != nullptr) return;
     const Objects objects = omp::objects_since(now.known);
     if (objects.empty()) return;
-    if (omp::tell_threads_apart(objects)) omp::program_tells_threads_apart.store(true);
     if (now.repeats) {
         for (const omp::LoadedObject& object : objects)
             if (object.is_global()) omp::hold_back_initializers(object);
@@ -230,7 +234,7 @@ void repeat(const LibraryRecord& record) noexcept {
     place.free_above();
     const Objects objects = omp::objects_since(now.known);
     require_equal(record, objects);
-    require(adopt_libraries(*world(), objects), path.c_str());
+    adopt(objects, path.c_str());
     place.close();
     if (handle_count < std::size(handles)) handles[handle_count++] = {&record, handle};
 }
