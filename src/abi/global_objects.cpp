@@ -14,14 +14,13 @@ namespace hiroba::abi {
 
 namespace {
 
-/// Where libraries that are opened later will lie: below those that are opened now.
-dsm::AddressRange room_below(const omp::LibraryRange& place,
-                             std::span<const omp::LoadedObject> opened) {
+/// Where no trampoline of what is opened now may lie.
+dsm::AddressRange keep_room(omp::LibraryRange& place, std::span<const omp::LoadedObject> opened) {
     if (!place.is_open()) return {};
     std::uintptr_t lowest = place.range().end();
     for (const omp::LoadedObject& object : opened)
         if (place.range().contains(object.bias)) lowest = std::min(lowest, object.bias);
-    return {place.range().address, lowest - place.range().address};
+    return place.keep_room_below(lowest);
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ Result<void> rewrite_atomics(World& node, std::span<const omp::LoadedObject> obj
     // Atomics rewritten now may later touch data of libraries opened by dlopen(): that range is
     // global, too.
     if (node.library_range.range().bytes > 0) hooks.global.push_back(node.library_range.range());
-    hooks.kept_free = room_below(node.library_range, objects);
+    hooks.kept_free = keep_room(node.library_range, objects);
     for (const omp::LoadedObject& object : objects) {
         const bool program = object.kind == omp::LoadedObject::Kind::program;
         omp::RewriteTarget target{.bias = object.bias,

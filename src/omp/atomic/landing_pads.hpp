@@ -9,6 +9,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -21,8 +22,8 @@ namespace hiroba::omp {
 /// The pads of one object. Unmapped with it unless sealed.
 class LandingPads {
 public:
-    /// Each page is a mapping of its own in the worst case (vm.max_map_count is 65,530).
-    static constexpr std::size_t pages_max = 512;
+    /// Areas of all objects together: each is a mapping (vm.max_map_count is 65,530).
+    static constexpr std::size_t areas_max = 16384;
 
     /// @param kept_free  where no pad may lie
     explicit LandingPads(dsm::AddressRange kept_free = {}) : kept_free_(kept_free) {}
@@ -46,15 +47,15 @@ public:
 private:
     /// jmp [rip + 0] and the address: 14 bytes, one slot.
     static constexpr std::size_t slot_bytes = 16;
-    struct Page {
-        std::uintptr_t address;
-        std::bitset<page_bytes / slot_bytes> used;
-    };
-    static std::uintptr_t take_slot(Page& page, dsm::AddressRange window);
-    std::uintptr_t map_page(dsm::AddressRange window);
+    using Slots = std::bitset<page_bytes / slot_bytes>;  ///< taken
+    using Pages = std::map<std::uintptr_t, Slots>;
+    static std::uintptr_t take_slot(Pages::value_type& page, dsm::AddressRange window);
+    std::uintptr_t take_slot(dsm::AddressRange window);
+    bool map_area(dsm::AddressRange window);
 
     dsm::AddressRange kept_free_;
-    std::vector<Page> pages_;
+    std::vector<dsm::AddressRange> areas_;
+    Pages pages_;  ///< that have a free slot
     bool sealed_ = false;
 };
 

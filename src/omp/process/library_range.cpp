@@ -27,8 +27,10 @@ constexpr std::uintptr_t range_downwards = 0x6000'0000'0000, range_upwards = 0x3
 constexpr std::uintptr_t lowest_upwards = 0x2aaa'0000'0000, highest = 0x7fff'ffff'f000;
 constexpr int most_looks = 100;  // at what is free, while other threads map memory
 constexpr std::size_t break_bytes = std::size_t{1} << 30;  // left for libc's own heap to grow
-// Between libraries of two calls: the trampolines of the former, which are each node's own.
-constexpr std::size_t slack_bytes = std::size_t{64} << 20;
+// Between libraries of two calls: what each node makes for the former's atomics, by all that a jump
+// reaches, or by the least while the last part of the range is filled.
+constexpr std::size_t room_bytes = std::size_t{2} << 30, least_room_bytes = std::size_t{64} << 20;
+constexpr std::size_t last_bytes = std::size_t{64} << 30;
 
 enum class Reserved { yes, taken_by_another, refused };
 
@@ -71,7 +73,7 @@ Result<void> LibraryRange::reserve() {
     const std::uintptr_t begin = fills_upwards() ? range_upwards : range_downwards;
     if (reserve_at({begin, bytes}) != Reserved::yes) {
         return Error{ErrorKind::environment,
-                     "64 GiB of address space for libraries that are opened later cannot be had: "
+                     "2 TiB of address space for libraries that are opened later cannot be had: "
                      "raise ulimit -v"};
     }
     begin_ = begin;
@@ -84,7 +86,7 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
                      begin_);
     if (top == begin_) {
         return Error{ErrorKind::environment,
-                     "the 64 GiB of address space for libraries that are opened later are used up: "
+                     "the 2 TiB of address space for libraries that are opened later are used up: "
                      "link the program with some of them, or name them in LD_PRELOAD"};
     }
     if (top > lowest_used_) {
@@ -143,6 +145,12 @@ void LibraryRange::free_above() noexcept {
     gaps_above_.clear();
 }
 
+AddressRange LibraryRange::keep_room_below(std::uintptr_t lowest) noexcept {
+    const std::size_t left = lowest - begin_;
+    kept_ = lowest - std::min(left > last_bytes ? room_bytes : least_room_bytes, left);
+    return {begin_, kept_ - begin_};
+}
+
 void LibraryRange::close() noexcept {
     stop_steering();
     open_ = false;
@@ -158,7 +166,8 @@ void LibraryRange::close() noexcept {
     }
     if (lowest_used == top_) return;
     lowest_used_ = lowest_used;
-    top_ = lowest_used - std::min(slack_bytes, lowest_used - begin_);
+    const std::uintptr_t below = lowest_used - std::min(least_room_bytes, lowest_used - begin_);
+    top_ = std::min(below, kept_);
 }
 
 }  // namespace hiroba::omp

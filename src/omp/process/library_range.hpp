@@ -18,7 +18,7 @@ namespace hiroba::omp {
 /// mappings come to lie in it, too.
 class LibraryRange {
 public:
-    static constexpr std::size_t bytes = std::size_t{64} << 30;
+    static constexpr std::size_t bytes = std::size_t{2} << 40;
 
     /// Reserves it; the same address on all nodes with an equal stack limit. `environment` when the
     /// address or the address space is not to be had.
@@ -38,11 +38,17 @@ public:
     /// Frees what no library will lie in any more, between and above those there are, until
     /// close(). While open, after stop_steering().
     void free_above() noexcept;
+    /// Keeps room for a library's own trampolines and landing pads, equal on all nodes: what its
+    /// jumps reach, where that much is left. top() will be below.
+    /// @param lowest  of the libraries opened now
+    /// @return where no trampoline and no pad may lie
+    dsm::AddressRange keep_room_below(std::uintptr_t lowest) noexcept;
     /// Reserves what is free here again; top() is then below everything that is used.
     void close() noexcept;
 
 private:
     std::uintptr_t begin_ = 0, top_ = 0, lowest_used_ = 0;
+    std::uintptr_t kept_ = UINTPTR_MAX;  ///< lower end of the room below libraries
     bool open_ = false;
     std::vector<dsm::AddressRange> fillers_;
     std::vector<dsm::AddressRange> gaps_above_;  ///< reserved; above the lowest that is used
