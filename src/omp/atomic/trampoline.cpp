@@ -64,7 +64,7 @@ std::optional<std::uintptr_t> find_room(dsm::AddressRange object, std::size_t by
             above = place;
         }
     };
-    for_each_mapping([&](const Mapping& mapping) {
+    for_each_mapping({low, high + stack_growth - low}, [&](const Mapping& mapping) {
         gap(mapping.range.address - (mapping.is_stack ? stack_growth : 0));
         gap_begin = std::max(gap_begin, mapping.range.end());
     });

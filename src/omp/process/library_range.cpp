@@ -57,7 +57,9 @@ template <class Visit>
 void for_each_gap(std::uintptr_t from, std::uintptr_t to, Visit&& visit) {
     Mapping before;
     std::uintptr_t at = from;
-    for_each_mapping([&](const Mapping& mapping) {
+    // What is mapped in front of it and behind it is of interest, too.
+    const AddressRange looked_at{from - page_bytes, to - from + 2 * page_bytes};
+    for_each_mapping(looked_at, [&](const Mapping& mapping) {
         if (mapping.range.address > at && at < to) {
             visit(AddressRange{at, std::min(mapping.range.address, to) - at}, before, mapping);
         }
@@ -128,6 +130,7 @@ Result<void> LibraryRange::open(std::uintptr_t top) {
                              : "other threads map memory all the time: open it before they start"};
     }
     give_back({begin_, top - begin_});
+    changed_to_ = top + std::min(room_bytes, end - top);
     std::erase_if(gaps_above_, [&](AddressRange gap) { return gap.address < lowest_used_; });
     if (top < lowest_used_) gaps_above_.push_back({top, lowest_used_ - top});
     top_ = top;
@@ -141,8 +144,13 @@ void LibraryRange::stop_steering() noexcept {
 }
 
 void LibraryRange::free_above() noexcept {
-    for (const AddressRange& gap : gaps_above_) give_back(gap);
-    gaps_above_.clear();
+    const std::uintptr_t reached = changed_to_;
+    std::erase_if(gaps_above_, [&](AddressRange gap) {
+        if (gap.address >= reached) return false;
+        give_back(gap);
+        changed_to_ = std::max(changed_to_, gap.end());
+        return true;
+    });
 }
 
 AddressRange LibraryRange::keep_room_below(std::uintptr_t lowest) noexcept {
@@ -156,7 +164,7 @@ void LibraryRange::close() noexcept {
     open_ = false;
     std::uintptr_t lowest_used = top_;
     std::vector<AddressRange> gaps;
-    for_each_gap(begin_, begin_ + bytes,
+    for_each_gap(begin_, changed_to_,
                  [&](AddressRange gap, const Mapping&, const Mapping&) { gaps.push_back(gap); });
     // When it was closed already, a gap is what the loader has taken back: higher up.
     if (!gaps.empty() && gaps.front().address == begin_) lowest_used = gaps.front().end();

@@ -35,8 +35,8 @@ public:
     bool is_open() const noexcept { return open_; }
     /// Gives the rest of the address space back; what is free here stays free until close().
     void stop_steering() noexcept;
-    /// Frees what no library will lie in any more, between and above those there are, until
-    /// close(). While open, after stop_steering().
+    /// Frees what no library will lie in any more, between and above those there are, as far as
+    /// their jumps reach, until close(). While open, after stop_steering().
     void free_above() noexcept;
     /// Keeps room for a library's own trampolines and landing pads, equal on all nodes: what its
     /// jumps reach, where that much is left. top() will be below.
@@ -49,6 +49,7 @@ public:
 private:
     std::uintptr_t begin_ = 0, top_ = 0, lowest_used_ = 0;
     std::uintptr_t kept_ = UINTPTR_MAX;  ///< lower end of the room below libraries
+    std::uintptr_t changed_to_ = 0;      ///< below it mappings may have come and gone since open()
     bool open_ = false;
     std::vector<dsm::AddressRange> fillers_;
     std::vector<dsm::AddressRange> gaps_above_;  ///< reserved; above the lowest that is used
