@@ -140,8 +140,11 @@ def what_cannot_be_taken_over_has_its_line(bench):
     script.write_text("#!/bin/sh\necho\n")
     script.chmod(0o755)
     static = bench.build("static", "int main(void) { return 0; }", "-static")
+    safe = bench.build("safe", "__thread void *__safestack_unsafe_stack_ptr; int main(void) { return 0; }",
+                       "-rdynamic")
     for program, wanted, line in ((script, 78, "it is a script for /bin/sh"),
                                   (static, 78, "statically linked"),
+                                  (safe, 78, "-fsanitize=safe-stack"),
                                   (bench.folder / "nothing", 64, "No such file")):
         status, out, err = check(bench, program)
         assert status == wanted and len(err.splitlines()) == 1 and line in err, (status, err)

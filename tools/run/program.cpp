@@ -93,6 +93,11 @@ std::string symbols_forbid(const ElfFile& file) {
                 "it is built with a sanitizer ({}), which owns the address space. "
                 "Build it without -fsanitize",
                 name);
+        else if (name.starts_with("__safestack_"))
+            why = fmt::format(
+                "its threads have a second stack each ({}), which no other node sees. "
+                "Build it without -fsanitize=safe-stack",
+                name);
         return why.empty();
     });
     return why;
