@@ -66,6 +66,31 @@ TEST_F(LibraryRanges, what_was_taken_back_is_given_to_nobody_again) {
               MAP_FAILED);
 }
 
+TEST_F(LibraryRanges, what_a_jump_reaches_below_a_library_is_no_later_ones) {
+    constexpr std::size_t reach = std::size_t{2} << 30;
+    ASSERT_TRUE(libraries.open(libraries.top()));
+    const std::uintptr_t library = map_anywhere(5 * page_bytes);
+    libraries.stop_steering();
+    libraries.free_above();
+    const dsm::AddressRange kept = libraries.keep_room_below(library);
+    EXPECT_EQ(kept.end(), library - reach);
+    const auto map_at = [](std::uintptr_t address) {
+        return mmap(reinterpret_cast<void*>(address), page_bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    };
+    EXPECT_NE(map_at(library - reach / 2), MAP_FAILED);
+    libraries.close();
+    EXPECT_EQ(libraries.top(), kept.end());
+    EXPECT_EQ(map_at(library - reach / 4), MAP_FAILED);
+
+    ASSERT_TRUE(libraries.open(libraries.top()));
+    EXPECT_EQ(map_anywhere(page_bytes), kept.end() - page_bytes);
+    libraries.stop_steering();
+    libraries.free_above();
+    EXPECT_NE(map_at(library - reach / 4), MAP_FAILED);
+    libraries.close();
+}
+
 /// A library of libc's that no test is linked with, by its path.
 std::string one_more_library() {
     Dl_info libc;
