@@ -142,7 +142,7 @@ extern "C" {
 char* nl_langinfo(nl_item item) noexcept {
     return kept_word(item, real_nl_langinfo(item), HIROBA_CALLER);
 }
-char* nl_langinfo_l(nl_item item, locale_t locale) noexcept {
+char* nl_langinfo_l(nl_item item, locale_t locale) {
     return kept_word(item, real_nl_langinfo_l(item, near_locale(locale)), HIROBA_CALLER);
 }
 [[gnu::alias("nl_langinfo_l")]] char* __nl_langinfo_l(nl_item, locale_t) noexcept;
