@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Role: reservations made and undone, by what /proc/self/maps shows.
+// Role: reservations made and undone, by the mappings there are.
 // Invariant: calls go to the kernel directly: on a thread of the program libc's would be examined.
 #include "omp/process/library_range.hpp"
 

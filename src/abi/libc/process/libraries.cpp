@@ -141,9 +141,9 @@ void* usable_handle(void* handle) noexcept {
         while (known != nullptr && known != own) known = known->l_next;
         if (known == nullptr)
             die(exit_environment,
-                "dlsym or dlclose with a handle that another node's loader gave, and this node's "
-                "has "
-                "not. Open the library in main");
+                "dlsym, dlinfo or dlclose with handle 0x%lx, which another node's loader gave "
+                "and this node's has not: open the library in main",
+                reinterpret_cast<std::uintptr_t>(own));
         real_dlopen(known->l_name, RTLD_LAZY | RTLD_NOLOAD);
         each.compare_exchange_strong(before, own);
         return own;
